@@ -29,13 +29,13 @@ export function writeFlushed(path: string, bytes: Uint8Array): void {
 const pattern = /^unfinished-(\d+)$/;
 
 /** The one of this process. */
-export function draftsOf(folder: string): string {
+export function draftFolder(folder: string): string {
   return join(folder, `unfinished-${process.pid}`);
 }
 
 /** Removes those of processes that are no more. One of this process is from an earlier container, in which a process had its id. */
 export function removeDeadDrafts(folder: string): void {
-  rmSync(draftsOf(folder), { recursive: true, force: true });
+  rmSync(draftFolder(folder), { recursive: true, force: true });
   for (const { path, pid } of draftsOfOthers(folder))
     if (!isAlive(pid)) rmSync(path, { recursive: true, force: true });
 }

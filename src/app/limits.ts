@@ -25,7 +25,7 @@ export const backupLookMs = 10_000;
 /** The pause after a backup that failed, and before the thread that makes them starts again. */
 export const backupRetryMs = 5 * 60 * 1_000;
 /** How long a stopping service sends its last commits to the target: the rest of them is sent by the next start. */
-export const lastShippingMsMax = 3_000;
+export const lastArchivingMsMax = 3_000;
 /** How long a stopping service waits for the thread that makes backups. */
 export const agentStopMsMax = 5_000;
 /** How long it waits for the end of that thread after it has ended it. */

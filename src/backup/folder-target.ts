@@ -11,7 +11,7 @@ import {
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
-  draftsOf,
+  draftFolder,
   flush,
   hasLiveDrafts,
   putInPlace,
@@ -32,7 +32,7 @@ export class FolderTarget implements BackupTarget {
   /** @param folder an absolute path */
   constructor(folder: string) {
     this.name = folder;
-    this.drafts = draftsOf(folder);
+    this.drafts = draftFolder(folder);
   }
 
   async prepare(): Promise<void> {

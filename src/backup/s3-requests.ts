@@ -28,12 +28,12 @@ interface ApiError extends Error {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
-export function failureOf(error: unknown, target: string): unknown {
+export function asS3Failure(error: unknown, target: string): unknown {
   if (error instanceof BackupFailed || !(error instanceof Error)) return error;
   const { name, code = name } = error as ApiError;
   if (full.has(name) || hasStatus(error, 507))
     return new BackupFailed('target_full', `${target}: the target is full (${name})`, error);
-  return new BackupFailed('target_unusable', `${target}: ${sentenceOf(error, name, code)}`, error);
+  return new BackupFailed('target_unusable', `${target}: ${describeFailure(error, name, code)}`, error);
 }
 
 export function hasStatus(error: unknown, ...statuses: readonly number[]): boolean {
@@ -41,7 +41,7 @@ export function hasStatus(error: unknown, ...statuses: readonly number[]): boole
   return status !== undefined && statuses.includes(status);
 }
 
-function sentenceOf(error: Error, name: string, code: string): string {
+function describeFailure(error: Error, name: string, code: string): string {
   if (name === 'NoSuchBucket' || hasStatus(error, 404)) return 'there is no such bucket';
   if (name === 'CredentialsProviderError')
     return 'there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role';
@@ -62,20 +62,20 @@ interface Opened {
  * A download that goes on where it broke off. Gives up after `attemptsMax` breaks without a byte between them.
  *
  * @param open opens the object from an offset on
- * @param failureOf makes an error of the operator out of the last one
+ * @param asS3Failure makes an error of the operator out of the last one
  */
 export async function resumed(
   open: (from: number, etag: string | undefined) => Promise<Opened>,
-  failureOf: (error: unknown) => unknown,
+  asS3Failure: (error: unknown) => unknown,
 ): Promise<AsyncIterable<Uint8Array>> {
   const first = await open(0, undefined);
-  return rest(first, open, failureOf);
+  return rest(first, open, asS3Failure);
 }
 
 async function* rest(
   first: Opened,
   open: (from: number, etag: string | undefined) => Promise<Opened>,
-  failureOf: (error: unknown) => unknown,
+  asS3Failure: (error: unknown) => unknown,
 ): AsyncIterable<Uint8Array> {
   let at = 0;
   let failures = 0;
@@ -91,7 +91,7 @@ async function* rest(
       return;
     } catch (error) {
       opened = undefined;
-      if (++failures >= attemptsMax) throw failureOf(error);
+      if (++failures >= attemptsMax) throw asS3Failure(error);
       await sleep(resumePauseMs * failures);
     }
   }

@@ -9,7 +9,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
-import { attemptsMax, failureOf, hasStatus, resumed } from './s3-requests.ts';
+import { asS3Failure, attemptsMax, hasStatus, resumed } from './s3-requests.ts';
 import { mapWithConcurrency, requestsAtOnceMax } from './small-files.ts';
 import type { BackupTarget, TargetFile } from './target.ts';
 
@@ -60,7 +60,7 @@ export class S3Target implements BackupTarget {
       .filter(Boolean)
       .map((part) => `${part}/`)
       .join('');
-    this.#client = clientOf(settings);
+    this.#client = openClient(settings);
   }
 
   async prepare(): Promise<void> {
@@ -97,11 +97,11 @@ export class S3Target implements BackupTarget {
           );
           return { pieces: Body as AsyncIterable<Uint8Array>, etag: ETag };
         },
-        (error) => failureOf(error, this.name),
+        (error) => asS3Failure(error, this.name),
       );
     } catch (error) {
       if (hasStatus(error, 404) && (error as Error).name !== 'NoSuchBucket') return undefined;
-      throw failureOf(error, this.name);
+      throw asS3Failure(error, this.name);
     }
   }
 
@@ -110,7 +110,7 @@ export class S3Target implements BackupTarget {
       return (await this.#client.send(new HeadObjectCommand(this.#at(name)))).ContentLength;
     } catch (error) {
       if (hasStatus(error, 404)) return undefined;
-      throw failureOf(error, this.name);
+      throw asS3Failure(error, this.name);
     }
   }
 
@@ -164,12 +164,12 @@ export class S3Target implements BackupTarget {
     try {
       return await work();
     } catch (error) {
-      throw failureOf(error, this.name);
+      throw asS3Failure(error, this.name);
     }
   }
 }
 
-function clientOf({ endpoint, region, pathStyle, idleMsMax: idleMs = idleMsMax }: S3Settings): S3Client {
+function openClient({ endpoint, region, pathStyle, idleMsMax: idleMs = idleMsMax }: S3Settings): S3Client {
   const isOther = endpoint !== undefined || process.env.AWS_ENDPOINT_URL_S3 !== undefined;
   return new S3Client({
     ...(endpoint === undefined ? {} : { endpoint }),

@@ -10,7 +10,7 @@ const checksumKey = 'record_checksum';
 
 /** The file of a record, for people and programs that read JSON. */
 export function recordBytes(fields: object): Buffer {
-  const record = { ...fields, [checksumKey]: checksumOf(fields) };
+  const record = { ...fields, [checksumKey]: recordChecksum(fields) };
   return Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`);
 }
 
@@ -19,10 +19,10 @@ export function readRecord(bytes: Buffer): Readonly<Record<string, unknown>> | u
   const found = parsed(bytes.toString());
   if (found === undefined) return undefined;
   const { [checksumKey]: checksum, ...fields } = found;
-  return checksum === checksumOf(fields) ? fields : undefined;
+  return checksum === recordChecksum(fields) ? fields : undefined;
 }
 
-function checksumOf(fields: object): string {
+function recordChecksum(fields: object): string {
   return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
 }
 

@@ -75,7 +75,7 @@ export class ObservedEngine implements Engine {
       this.#failure = undefined;
       return result;
     } catch (error) {
-      outcome = outcomeOf(error);
+      outcome = outcomeLabel(error);
       if (outcome === 'storage_full' || outcome === 'unavailable')
         this.#failure = { error: error as ServiceError, at: performance.now() };
       throw error;
@@ -97,7 +97,7 @@ export class ObservedEngine implements Engine {
   }
 }
 
-function outcomeOf(error: unknown): CommitOutcome {
+function outcomeLabel(error: unknown): CommitOutcome {
   if (error instanceof CommitUnknown) return 'unknown';
   if (!(error instanceof ServiceError)) return 'failed';
   const { code } = error;

@@ -12,8 +12,8 @@ import {
   claimSteps,
   claimTarget,
   ownerFile,
-  ownerIdOf,
-  settledStoreId,
+  readOwnerId,
+  settleStoreId,
 } from '../../src/storage/lmdb/backup/owner.ts';
 import { restoreBackup } from '../../src/storage/lmdb/backup/restore.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
@@ -35,7 +35,7 @@ test('a second store is rejected before it changes anything: backups, retention 
   const other = await storeWith(t, 'foreign');
   await assert.rejects(makeBackup(storeFile(other), target, { keep: 1 }), owned);
   const continuous = await ContinuousStore.open(other, {}, target.name);
-  await assert.rejects(continuous.shipper.round(), owned);
+  await assert.rejects(continuous.archiver.round(), owned);
   await continuous.close();
   assert.deepEqual(contentsOf(target), before);
   const command = await runCommand(['backup', target.name, '--json'], { COUNTERFOIL_DATA: other });
@@ -48,7 +48,7 @@ test('a second store is rejected before it changes anything: backups, retention 
 
 test('a restored store takes the target over only on demand; the old backups stay, and a restore asks which', async (t) => {
   const { one, target } = await withTwoBackups(t);
-  const oldId = await settledStoreId(storeFile(one));
+  const oldId = await settleStoreId(storeFile(one));
   const restored = newDataFolder(t);
   await restoreBackup(target, restored, { others: [], prepare: async () => undefined });
   await addItem(restored, 'after the restore');
@@ -86,7 +86,7 @@ test('a target without a note of its owner belongs to the store that has backups
   rmSync(join(target.name, ownerFile));
   await assert.rejects(makeBackup(storeFile(other), target), owned);
   await makeBackup(storeFile(one), target);
-  assert.equal(await ownerIdOf(target), await settledStoreId(storeFile(one)));
+  assert.equal(await readOwnerId(target), await settleStoreId(storeFile(one)));
   writeFileSync(join(target.name, ownerFile), 'x');
   await assert.rejects(makeBackup(storeFile(one), target), /is damaged, so it is unknown to which store/);
   await makeBackup(storeFile(one), target, { takesOver: true });
@@ -118,7 +118,7 @@ for (const kind of ['with', 'without'] as const) {
         }),
       );
       const won = claims.flatMap((claim) => (claim.status === 'fulfilled' ? claim.value : []));
-      assert.deepEqual(won, [await ownerIdOf(target)]);
+      assert.deepEqual(won, [await readOwnerId(target)]);
       for (const claim of claims) if (claim.status === 'rejected') owned(claim.reason);
     }
   });
@@ -128,12 +128,12 @@ for (const step of claimSteps) {
   test(`a claim or take-over that is killed after "${step}" leaves one owner, and no backup is lost`, async (t) => {
     const { one, target } = await withTwoBackups(t);
     const other = await storeWith(t, 'foreign');
-    const ids = await Promise.all([one, other].map((data) => settledStoreId(storeFile(data))));
+    const ids = await Promise.all([one, other].map((data) => settleStoreId(storeFile(data))));
     const script = join(import.meta.dirname, '../support/storage/backup-until.ts');
     const args = [script, storeFile(other), target.name, step, 'take-over'];
     const { signal, stderr } = spawnSync(process.execPath, args);
     assert.equal(signal, 'SIGKILL', String(stderr));
-    assert.equal(await ownerIdOf(target), ids[step === 'looked' ? 0 : 1]);
+    assert.equal(await readOwnerId(target), ids[step === 'looked' ? 0 : 1]);
     assert.equal((await backupsIn(target)).length, 2);
     const results = await Promise.allSettled([one, other].map((data) => makeBackup(storeFile(data), target)));
     assert.deepEqual(

@@ -213,7 +213,7 @@ async function compact(folder: string): Promise<void> {
   const { Committer } = await import('../../src/storage/lmdb/log/committer.ts');
   const store = openStore(storeFile(folder));
   const committer = new Committer(store);
-  store.write(() => committer.fold(Number.POSITIVE_INFINITY));
+  store.write(() => committer.compactIdle(Number.POSITIVE_INFINITY));
   await store.close();
 }
 

@@ -61,11 +61,11 @@ async function assertWhole(data: string): Promise<void> {
 /** A folder with a backup and segments, and what a restore has. */
 async function backedUp(t: TestContext) {
   const store = await ContinuousStore.open(newData(t));
-  await store.shipper.round();
+  await store.archiver.round();
   for (let n = 0; n < 500; n++) await store.create(`before-${n}`);
   await makeBackup(store.file, store.target);
   for (let n = 0; n < 500; n++) await store.create(`after-${n}`);
-  await store.shipper.round();
+  await store.archiver.round();
   await store.close();
   return { target: store.target.name, items: await itemsOfStore(join(store.file, '..')) };
 }

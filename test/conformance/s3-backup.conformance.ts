@@ -8,7 +8,7 @@ import { S3Target } from '../../src/backup/s3-target.ts';
 import { readSmall } from '../../src/backup/small-files.ts';
 import { BackupFailed } from '../../src/backup/target.ts';
 import type { Write } from '../../src/storage/engine.ts';
-import { Shipper } from '../../src/storage/lmdb/backup/journal-archiver.ts';
+import { JournalArchiver } from '../../src/storage/lmdb/backup/journal-archiver.ts';
 import { backupsIn } from '../../src/storage/lmdb/backup/listing.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { restoreBackup } from '../../src/storage/lmdb/backup/restore.ts';
@@ -63,12 +63,12 @@ test('continuous backup goes on when the server is back, and every moment can be
   t.after(() => engine.close());
   const create = (id: string) =>
     engine.commit([{ kind: 'create', space: 'table:t', id, value: 'x', makeSpace: true }]);
-  const shipper = new Shipper(storeFile(data), target);
-  shipper.lease.take();
-  await shipper.round();
+  const archiver = new JournalArchiver(storeFile(data), target);
+  archiver.lease.take();
+  await archiver.round();
   await makeBackup(storeFile(data), target);
   await create('one');
-  await shipper.round();
+  await archiver.round();
   const moment = Date.now();
   await sleep(5);
   for (const fault of [
@@ -78,13 +78,13 @@ test('continuous backup goes on when the server is back, and every moment can be
   ] as const) {
     proxy.script = ({ method }) => (method === 'PUT' ? fault : undefined);
     await create(`during ${JSON.stringify(fault)}`);
-    await assert.rejects(shipper.round(), BackupFailed);
+    await assert.rejects(archiver.round(), BackupFailed);
   }
   proxy.script = () => undefined;
-  await shipper.round();
+  await archiver.round();
   // The next process sees a listing without the newest segment: it sends nothing twice that matters.
-  await shipper.close();
-  const next = new Shipper(storeFile(data), target);
+  await archiver.close();
+  const next = new JournalArchiver(storeFile(data), target);
   const late = (body: string) =>
     body.replaceAll(/<Contents>.*?<\/Contents>/gs, (each) => (each.includes('journal-') ? '' : each));
   proxy.script = ({ path }) => (path.includes('list-type=2') ? { kind: 'edit', edit: late } : undefined);

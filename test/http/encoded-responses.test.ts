@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { codings, read, startWithTables, tableNames } from '../support/http/compressible-tables.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { ask } from '../support/http/exact-response.ts';
-import { chunksOf, openAppOver, scanOf } from '../support/tables/app-over.ts';
+import { openAppOver, readChunks, scanOf } from '../support/tables/app-over.ts';
 import { items } from '../support/tables/filled-tables.ts';
 
 const service = await startWithTables();
@@ -81,7 +81,7 @@ test('does not compress an error', async () => {
 });
 
 test('returns an uncompressed error when reading fails before the first byte, in every coding', async (t) => {
-  const all = chunksOf(items(50, 100));
+  const all = readChunks(items(50, 100));
   const app = await openAppOver(t, {
     scan: async () => scanOf(all, failingAtOnce()),
   });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { circuitFailuresMax, circuitPauseMs } from '../../src/processors/sending/limits.ts';
-import { Pace } from '../../src/processors/sending/pace.ts';
+import { Throttle } from '../../src/processors/sending/pace.ts';
 import { sendOnce } from '../../src/processors/sending/send-once.ts';
 
 test('concurrent failures open the circuit for one pause', async () => {
-  const pace = new Pace(1_000_000);
+  const pace = new Throttle(1_000_000);
   const underWay = Array.from({ length: 3 * circuitFailuresMax }, () => pace.turn(1_000));
   assert.ok((await Promise.all(underWay)).every((turn) => turn));
   for (const _ of underWay) pace.report(false);
@@ -15,7 +15,7 @@ test('concurrent failures open the circuit for one pause', async () => {
 });
 
 test('a trial that is aborted before it is sent does not keep the circuit open for its time-out', async () => {
-  const pace = new Pace(1_000_000);
+  const pace = new Throttle(1_000_000);
   for (let failed = 0; failed < circuitFailuresMax; failed++) pace.report(false);
   await sleep(circuitPauseMs + 100);
   const url = new URL('http://127.0.0.1:1/');
@@ -26,7 +26,7 @@ test('a trial that is aborted before it is sent does not keep the circuit open f
 });
 
 test('after any number of failed trials the next one is due as soon as after the first', async () => {
-  const pace = new Pace(1_000_000);
+  const pace = new Throttle(1_000_000);
   for (let failed = 0; failed < circuitFailuresMax; failed++) pace.report(false);
   for (let failed = 0; failed < 4; failed++) {
     await sleep(circuitPauseMs + 100);
@@ -36,7 +36,7 @@ test('after any number of failed trials the next one is due as soon as after the
 });
 
 test('calls wait for a trial that is under way, and follow its success at once', async () => {
-  const pace = new Pace(1_000_000);
+  const pace = new Throttle(1_000_000);
   for (let failed = 0; failed < circuitFailuresMax; failed++) pace.report(false);
   await sleep(circuitPauseMs + 100);
   assert.ok(await pace.turn(1_000));
@@ -47,7 +47,7 @@ test('calls wait for a trial that is under way, and follow its success at once',
 });
 
 test('calls that wait for a trial which fails are not made', async () => {
-  const pace = new Pace(1_000_000);
+  const pace = new Throttle(1_000_000);
   for (let failed = 0; failed < circuitFailuresMax; failed++) pace.report(false);
   await sleep(circuitPauseMs + 100);
   assert.ok(await pace.turn(1_000));

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { circuitFailuresMax } from '../../src/processors/sending/limits.ts';
-import { Pace } from '../../src/processors/sending/pace.ts';
+import { Throttle } from '../../src/processors/sending/pace.ts';
 import { SharedListing } from '../../src/processors/sending/shared-listing.ts';
 
 test('recovery never exceeds its rate, however many calls wait', async () => {
-  const pace = new Pace(200);
+  const pace = new Throttle(200);
   const startedAt = performance.now();
   const turns = await Promise.all(Array.from({ length: 61 }, () => pace.turn(10_000)));
   assert.ok(turns.every((turn) => turn));
@@ -13,13 +13,13 @@ test('recovery never exceeds its rate, however many calls wait', async () => {
 });
 
 test('a call whose turn would come too late is not made, and uses up no turn', async () => {
-  const pace = new Pace(10);
+  const pace = new Throttle(10);
   const turns = await Promise.all(Array.from({ length: 10 }, () => pace.turn(250)));
   assert.equal(turns.filter((turn) => turn).length, 3);
 });
 
 test('after consecutive failures only one trial is sent, and one success closes the circuit', async () => {
-  const pace = new Pace(1_000_000);
+  const pace = new Throttle(1_000_000);
   for (let failed = 0; failed < circuitFailuresMax; failed++) {
     assert.ok(await pace.turn(1_000));
     pace.report(false);

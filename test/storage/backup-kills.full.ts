@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { FolderTarget } from '../../src/backup/folder-target.ts';
 import { BackupFailed } from '../../src/backup/target.ts';
-import { shipSteps } from '../../src/storage/lmdb/backup/journal-archiver.ts';
+import { archiveSteps } from '../../src/storage/lmdb/backup/journal-archiver.ts';
 import { backupsIn } from '../../src/storage/lmdb/backup/listing.ts';
 import { backupSteps, makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
@@ -18,7 +18,7 @@ import { newDataFolder } from '../support/service.ts';
 
 const kills = process.env.LONG === '1' ? 500 : 6;
 const script = join(import.meta.dirname, '../support/backup/killed-load.ts');
-const steps = [...new Set([...backupSteps, ...shipSteps])];
+const steps = [...new Set([...backupSteps, ...archiveSteps])];
 
 test('whenever what works on a target is killed, a restore has everything that was sent, and no other store gets in', async (t) => {
   const random = randomFrom(seedOf(t));

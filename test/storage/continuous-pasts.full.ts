@@ -12,13 +12,13 @@ import { newDataFolder } from '../support/service.ts';
 test('a store that was set back with the whole machine begins another chain', async (t) => {
   const data = newDataFolder(t);
   let store = await ContinuousStore.open(data);
-  await store.shipper.round();
+  await store.archiver.round();
   await makeBackup(store.file, store.target);
   await store.close();
   const earlier = readFileSync(store.file);
   store = await ContinuousStore.open(data);
   await store.create('of another past');
-  await store.shipper.round();
+  await store.archiver.round();
   await store.close();
   // As the restore of a virtual machine does: the same file has its earlier content again.
   writeFileSync(store.file, earlier);
@@ -26,10 +26,10 @@ test('a store that was set back with the whole machine begins another chain', as
   store = await ContinuousStore.open(data);
   t.after(() => store.close());
   await store.create('now');
-  assert.match((await store.shipper.round()).begun ?? '', /set back/);
+  assert.match((await store.archiver.round()).begun ?? '', /set back/);
   await makeBackup(store.file, store.target);
   await store.create('later');
-  await store.shipper.round();
+  await store.archiver.round();
   const found = await restoredItems(store.target, newDataFolder(t));
   assert.deepEqual([...found.keys()], ['later', 'now']);
 });
@@ -37,15 +37,15 @@ test('a store that was set back with the whole machine begins another chain', as
 test('a store that was set back, with no segment left in front of it, does not mix two pasts', async (t) => {
   const data = newDataFolder(t);
   let store = await ContinuousStore.open(data);
-  await store.shipper.round();
+  await store.archiver.round();
   await makeBackup(store.file, store.target);
   await store.create('base');
-  await store.shipper.round();
+  await store.archiver.round();
   await store.close();
   const earlier = readFileSync(store.file);
   store = await ContinuousStore.open(data);
   for (const id of ['old-1', 'old-2', 'old-3']) await store.create(id);
-  await store.shipper.round();
+  await store.archiver.round();
   // It deletes the segments, which it contains.
   await makeBackup(store.file, store.target, { keep: 1 });
   await store.close();
@@ -53,10 +53,10 @@ test('a store that was set back, with no segment left in front of it, does not m
   rmSync(`${store.file}-probe`);
   store = await ContinuousStore.open(data);
   t.after(() => store.close());
-  assert.match((await store.shipper.round()).begun ?? '', /set back/);
+  assert.match((await store.archiver.round()).begun ?? '', /set back/);
   for (const id of ['new-1', 'new-2', 'new-3', 'new-4']) {
     await store.create(id);
-    await store.shipper.round();
+    await store.archiver.round();
   }
   await assert.rejects(
     restoredItems(store.target, newDataFolder(t)),
@@ -75,11 +75,11 @@ test('a store that was set back, with no segment left in front of it, does not m
 test('a segment of another past does not continue a backup, even if its commits have the right numbers', async (t) => {
   const store = await ContinuousStore.open(newDataFolder(t));
   t.after(() => store.close());
-  await store.shipper.round();
+  await store.archiver.round();
   await store.create('in the backup');
   await makeBackup(store.file, store.target);
   await store.create('later');
-  await store.shipper.round();
+  await store.archiver.round();
   const manifest = readdirSync(store.target.name).find((name) => /^counterfoil-2.*json$/.test(name));
   const path = join(store.target.name, manifest ?? assert.fail());
   const fields = readRecord(readFileSync(path)) ?? assert.fail();

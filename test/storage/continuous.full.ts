@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Shipper, shipSteps } from '../../src/storage/lmdb/backup/journal-archiver.ts';
+import { archiveSteps, JournalArchiver } from '../../src/storage/lmdb/backup/journal-archiver.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { noChecksum, readSegment, SegmentDraft } from '../../src/storage/lmdb/backup/segment.ts';
 import { ContinuousStore, ModelWriter, restoredItems } from '../support/backup/continuous-store.ts';
@@ -22,13 +22,13 @@ test('a restore to any moment has the state of that moment', async (t) => {
   const until = began + 4_000;
   let backups = 0;
   for (let round = 0; Date.now() < until || backups < 3; round++) {
-    await store.shipper.round();
+    await store.archiver.round();
     if (round % 20 === 0) backups += Number((await makeBackup(store.file, store.target)) !== undefined);
     await sleep(20);
   }
   await Promise.all(running.map((writer) => writer.stop()));
   const ended = Date.now();
-  await store.shipper.round();
+  await store.archiver.round();
   await store.close();
   const [first] = readdirSync(store.target.name)
     .filter((name) => name.endsWith('.json'))
@@ -55,7 +55,7 @@ test('a restore to any moment has the state of that moment', async (t) => {
 test('compaction removes nothing from the journal that was not sent, also after a restart', async (t) => {
   const data = newDataFolder(t);
   let store = await ContinuousStore.open(data);
-  await store.shipper.round();
+  await store.archiver.round();
   await makeBackup(store.file, store.target);
   for (let n = 0; n < 3; n++) {
     await store.create(`before-${n}`);
@@ -66,7 +66,7 @@ test('compaction removes nothing from the journal that was not sent, also after 
   t.after(() => store.close());
   await store.create('after');
   await store.compacted();
-  const { begun, commits } = await store.shipper.round();
+  const { begun, commits } = await store.archiver.round();
   assert.equal(begun, undefined, 'the chain goes on');
   assert.ok(commits >= 4);
   const found = await restoredItems(store.target, newDataFolder(t));
@@ -76,10 +76,10 @@ test('compaction removes nothing from the journal that was not sent, also after 
 test('a target that is away for too long does not fill the disk: the gap is reported, and a new chain begins', async (t) => {
   const journalBytesMax = 256 * 1024;
   const store = await opened(t, { journalBytesMax });
-  await store.shipper.round();
+  await store.archiver.round();
   await makeBackup(store.file, store.target);
   await store.create('sent');
-  await store.shipper.round();
+  await store.archiver.round();
   const lastSent = Date.now();
   await sleep(5);
   for (let n = 0; n < 40; n++) await store.create(`${n}`.padStart(4, '0').repeat(250));
@@ -87,12 +87,12 @@ test('a target that is away for too long does not fill the disk: the gap is repo
   const sizeBefore = statSync(store.file).size;
   for (let n = 40; n < 400; n++) await store.create(`${n}`.padStart(4, '0').repeat(250));
   await store.compacted();
-  const { begun } = await store.shipper.round();
+  const { begun } = await store.archiver.round();
   assert.match(begun ?? '', /commits from \d+ on are no longer in the journal/);
   assert.ok(statSync(store.file).size < sizeBefore + 40 * 1024 * 1024);
   await makeBackup(store.file, store.target);
   await store.create('after');
-  await store.shipper.round();
+  await store.archiver.round();
   const newest = await restoredItems(store.target, newDataFolder(t));
   assert.equal(newest.size, 402);
   const before = await restoredItems(store.target, newDataFolder(t), { at: lastSent }).catch(String);
@@ -108,12 +108,12 @@ for (const [what, damage, message] of [
 ] as const) {
   test(`a segment that is ${what} is named, and what is before it can be restored`, async (t) => {
     const store = await opened(t);
-    await store.shipper.round();
+    await store.archiver.round();
     await makeBackup(store.file, store.target);
     for (let n = 0; n < 4; n++) {
       await store.create(`${n}`);
       await store.compacted();
-      await store.shipper.round();
+      await store.archiver.round();
     }
     const files = readdirSync(store.target.name).filter((name) => name.startsWith('journal-'));
     assert.ok(files.length >= 4, files.join());
@@ -134,11 +134,11 @@ for (const [what, damage, message] of [
   });
 }
 
-for (const step of shipSteps) {
+for (const step of archiveSteps) {
   test(`a process that is killed after "${step}" loses nothing: the next one goes on`, async (t) => {
     const data = newDataFolder(t);
     let store = await ContinuousStore.open(data);
-    await store.shipper.round();
+    await store.archiver.round();
     await makeBackup(store.file, store.target);
     await store.close();
     const script = join(import.meta.dirname, '../support/storage/ship-until.ts');
@@ -146,9 +146,9 @@ for (const step of shipSteps) {
     assert.equal(signal, 'SIGKILL', String(stderr));
     store = await ContinuousStore.open(data);
     t.after(() => store.close());
-    assert.equal(store.shipper.lease.take(), true, 'the dead process holds the lease no more');
+    assert.equal(store.archiver.lease.take(), true, 'the dead process holds the lease no more');
     await store.create('after');
-    assert.equal((await store.shipper.round()).begun, undefined, 'the chain goes on');
+    assert.equal((await store.archiver.round()).begun, undefined, 'the chain goes on');
     const found = await restoredItems(store.target, newDataFolder(t));
     assert.deepEqual([...found.keys()], ['after', ...Array.from({ length: 5 }, (_, n) => `killed-${n}`)]);
   });
@@ -156,7 +156,7 @@ for (const step of shipSteps) {
 
 test('a round ends although commits go on', async (t) => {
   const store = await ContinuousStore.open(newDataFolder(t));
-  await store.shipper.round();
+  await store.archiver.round();
   await store.create('first');
   let puts = 0;
   const put = store.target.put.bind(store.target);
@@ -167,15 +167,15 @@ test('a round ends although commits go on', async (t) => {
     return put(name, bytes);
   };
   t.after(() => store.close());
-  assert.equal((await store.shipper.round()).commits, 1);
-  assert.equal((await store.shipper.round()).commits, 1);
+  assert.equal((await store.archiver.round()).commits, 1);
+  assert.equal((await store.archiver.round()).commits, 1);
 });
 
 test('every byte of a segment counts: altered, it is found', async (t) => {
   const store = await opened(t);
-  await store.shipper.round();
+  await store.archiver.round();
   await store.create('x');
-  await store.shipper.round();
+  await store.archiver.round();
   const name = readdirSync(store.target.name).find((each) => each.startsWith('journal-')) ?? '';
   const bytes = readFileSync(join(store.target.name, name));
   const whole = await readSegment(bytes);
@@ -190,20 +190,20 @@ test('every byte of a segment counts: altered, it is found', async (t) => {
 
 test('of two processes one makes the backups; when it is silent, the other goes on where it was', async (t) => {
   const store = await opened(t);
-  await store.shipper.round();
+  await store.archiver.round();
   await makeBackup(store.file, store.target);
-  const other = new Shipper(store.file, store.target, { leaseSilenceMsMax: 300 });
+  const other = new JournalArchiver(store.file, store.target, { leaseSilenceMsMax: 300 });
   t.after(() => other.close());
   assert.equal(other.lease.take(), false);
   await store.create('one');
-  await store.shipper.round();
+  await store.archiver.round();
   await store.create('two');
   await sleep(400);
   assert.equal(other.lease.take(), true, 'after the silence');
   await other.round();
   // The first one was only paused: it notices.
   await store.create('three');
-  assert.equal(store.shipper.lease.take(), false);
+  assert.equal(store.archiver.lease.take(), false);
   await other.round();
   const found = await restoredItems(store.target, newDataFolder(t));
   assert.deepEqual([...found.keys()].sort(), ['one', 'three', 'two']);

@@ -113,10 +113,10 @@ test('the command exits with 1, names what is damaged and the flag, and restores
 test('an idle store proves that nothing happened; one that sends nothing any more does not', async (t) => {
   const store = await ContinuousStore.open(newDataFolder(t));
   t.after(() => store.close());
-  await store.shipper.round();
+  await store.archiver.round();
   await makeBackup(store.file, store.target);
   await store.create('x');
-  await store.shipper.round();
+  await store.archiver.round();
   await sleep(30);
   const idle = Date.now();
   await assert.rejects(restoredItems(store.target, newDataFolder(t), { at: idle }), (error) => {
@@ -126,7 +126,7 @@ test('an idle store proves that nothing happened; one that sends nothing any mor
   const less = await restoredItems(store.target, newDataFolder(t), { at: idle, acceptsMissing: true });
   assert.deepEqual([...less.keys()], ['x']);
   await sleep(5);
-  for (let round = 0; round < 3; round++) await store.shipper.round();
+  for (let round = 0; round < 3; round++) await store.archiver.round();
   const found = await restoredItems(store.target, newDataFolder(t), { at: idle });
   assert.deepEqual([...found.keys()], ['x']);
   const beats = readdirSync(store.target.name).filter((name) => name.startsWith('heartbeat-'));
@@ -160,7 +160,7 @@ async function filledTarget(
   const store = await ContinuousStore.open(newDataFolder(t));
   const all: string[] = [];
   for (let round = 0; round < 3; round++) {
-    if (isContinuous) await store.shipper.round();
+    if (isContinuous) await store.archiver.round();
     const id = `${round}-before`;
     await store.create(id);
     all.push(id);
@@ -168,7 +168,7 @@ async function filledTarget(
     if (!isContinuous) continue;
     await store.create(`${round}-sent`);
     all.push(`${round}-sent`);
-    await store.shipper.round();
+    await store.archiver.round();
   }
   await store.close();
   return { target: store.target, all };

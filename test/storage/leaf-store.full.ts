@@ -34,7 +34,7 @@ test('sees the next commits after another process has compacted everything', asy
   for (let n = 0; n < 5; n++) {
     // Both have something to compact, and the second one finds it compacted.
     for (const opener of [first, second]) commit(opener, `of ${opener === first} ${n}`);
-    for (const { committer, transact } of [first, second]) transact(() => committer.fold(1_000));
+    for (const { committer, transact } of [first, second]) transact(() => committer.compactIdle(1_000));
     assert.deepEqual(commit(first, `${n}`), [undefined]);
     assert.deepEqual(commit(second, `${n}`), [{ write: 0, reason: 'exists' }]);
     assert.equal(second.reader.describe('table:a')?.count, 3 * (n + 1));

@@ -54,7 +54,7 @@ test('of random clocks, retention and segments: a restore has everything that wa
     const created: string[] = [];
     const names: string[] = [];
     for (let step = 0; step < 6; step++) {
-      if (isContinuous) await store.shipper.round();
+      if (isContinuous) await store.archiver.round();
       const ids = Array.from({ length: between(random, 0, 3) }, (_, n) => `${step}-${n}`);
       for (const id of ids) await store.create(id);
       created.push(...ids);
@@ -68,7 +68,7 @@ test('of random clocks, retention and segments: a restore has everything that wa
       assert.ok(places.length <= keep);
     }
     await store.create('sent at the end');
-    if (isContinuous) await store.shipper.round();
+    if (isContinuous) await store.archiver.round();
     const all = isContinuous ? [...created, 'sent at the end'] : created;
     assert.deepEqual(await restored(t, store), all.sort(), `round ${round}`);
     await store.close();
@@ -109,10 +109,10 @@ test('a timeline begins where the target has a commit that the store lacks', () 
 
 test('--at with a clock that was set back between is rejected, and --position goes on', async (t) => {
   const store = await opened(t);
-  await store.shipper.round();
+  await store.archiver.round();
   const { position } = await makeBackup(store.file, store.target);
   for (const id of ['1', '2', '3', '4']) await store.create(id);
-  await store.shipper.round();
+  await store.archiver.round();
   const now = Date.now();
   // The second commit is from a clock that was half an hour ahead.
   await retime(store, [now - 3_000, now + 1_800_000 - hourMs, now - 2_500 - hourMs, now - 1_000]);

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { statSync, truncateSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { pacedGrowthBytesMax, restPerWork } from '../../src/storage/lmdb/backup/limits.ts';
+import { restPerWork, throttledGrowthBytesMax } from '../../src/storage/lmdb/backup/limits.ts';
 import { copySnapshot } from '../../src/storage/lmdb/backup/snapshot-copy.ts';
-import { Pace } from '../../src/storage/lmdb/backup/throttle.ts';
+import { Throttle } from '../../src/storage/lmdb/backup/throttle.ts';
 import { databaseNames } from '../../src/storage/lmdb/file/databases.ts';
 import { storeFile } from '../../src/storage/lmdb/open.ts';
 import { openStore, openStoreToRead, type Store } from '../../src/storage/lmdb/store.ts';
@@ -41,21 +41,21 @@ test('a backup rests while others write, and not while nobody does or the file g
   const source = openStore(file);
   t.after(() => source.close());
   const write = () => source.write(() => source.root.putSync('a-mark', String(performance.now())));
-  const pace = new Pace(file);
-  t.after(() => pace.end());
+  const throttle = new Throttle(file);
+  t.after(() => throttle.end());
   /** @returns whether the work is followed by a rest. A busy machine makes a rest longer, never shorter. */
   const rests = (workMs: number, during: () => void): boolean => {
-    pace.rest();
+    throttle.rest();
     const until = process.cpuUsage().user + workMs * 1_000;
     during();
     while (process.cpuUsage().user < until);
     const began = performance.now();
-    pace.rest();
+    throttle.rest();
     return performance.now() - began >= workMs * restPerWork;
   };
   assert.ok(rests(50, write));
   assert.ok(!rests(1_000, () => undefined), 'nobody has written');
-  truncateSync(file, statSync(file).size + pacedGrowthBytesMax);
+  truncateSync(file, statSync(file).size + throttledGrowthBytesMax);
   assert.ok(!rests(1_000, write), 'the file has grown');
 });
 

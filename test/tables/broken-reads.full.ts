@@ -8,13 +8,13 @@ import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { ask, type ExactResponse } from '../support/http/exact-response.ts';
 import { requestText } from '../support/http/raw-http.ts';
-import { type AppOverEngine, chunksOf, openAppOver, scanOf } from '../support/tables/app-over.ts';
+import { type AppOverEngine, openAppOver, readChunks, scanOf } from '../support/tables/app-over.ts';
 import { items } from '../support/tables/filled-tables.ts';
 
 /**
  * An engine that fails while a table is read. The client must notice it: a partial response must not look complete.
  */
-const all = chunksOf(items(40, 20_000));
+const all = readChunks(items(40, 20_000));
 const canary = 'canary-in-an-exception';
 const failures = {
   'an unforeseen error': new Error(canary),

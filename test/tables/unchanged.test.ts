@@ -6,7 +6,7 @@ import { isLong } from '../support/extent.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { ask } from '../support/http/exact-response.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { chunksOf, openAppOver, scanOf } from '../support/tables/app-over.ts';
+import { openAppOver, readChunks, scanOf } from '../support/tables/app-over.ts';
 import { fill, items } from '../support/tables/filled-tables.ts';
 import { newTable, startSharedService } from '../support/tables/shared-service.ts';
 
@@ -99,7 +99,7 @@ test('never returns 304 for the tag before a write that was just acknowledged', 
 });
 
 test('reads no item of an unchanged table of 100,000 items, nor for HEAD', async (t) => {
-  const all = chunksOf(items(100, 10));
+  const all = readChunks(items(100, 10));
   const facts = { count: 100_000, textBytes: 5_000_000, version: 'v1' };
   let scans = 0;
   const app = await openAppOver(t, {

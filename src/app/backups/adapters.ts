@@ -5,8 +5,8 @@ import { SettingsError } from '../../errors.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { optional } from '../optional.ts';
 
-export type { LastFailure, ShippingProgress } from '../../storage/lmdb/backup/archive-state.ts';
-export { endShipping, Shipper } from '../../storage/lmdb/backup/journal-archiver.ts';
+export type { ArchiveProgress, LastFailure } from '../../storage/lmdb/backup/archive-state.ts';
+export { JournalArchiver, stopArchiving } from '../../storage/lmdb/backup/journal-archiver.ts';
 export {
   backupsByStore,
   backupsIn,
@@ -15,7 +15,7 @@ export {
 } from '../../storage/lmdb/backup/listing.ts';
 export { makeBackup } from '../../storage/lmdb/backup/make.ts';
 export { isName as isBackupName } from '../../storage/lmdb/backup/manifest.ts';
-export { claimTarget, settledStoreId, whyRejected } from '../../storage/lmdb/backup/owner.ts';
+export { claimTarget, settleStoreId, whyRejected } from '../../storage/lmdb/backup/owner.ts';
 export { restoreBackup } from '../../storage/lmdb/backup/restore.ts';
 
 /** As `adapters.ts`, for backups: the targets, and what copies the embedded store to them. */

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { agentEndMsMax, agentStopMsMax, backupListMsMax, backupRetryMs } from '../limits.ts';
-import type { BackupNews, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
+import type { BackupEvent, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
 import type { BackupStatus } from './status.ts';
 
 const program = new URL(`./agent${extname(import.meta.url)}`, import.meta.url);
@@ -84,9 +84,9 @@ export class AgentThread {
   #begin(): Worker {
     const worker = new Worker(program, { workerData: this.#plan });
     this.#isAlive = true;
-    worker.on('message', (news: BackupNews) => {
-      if (news.kind === 'looked') this.#endLook(news.found);
-      else this.#status.take(news);
+    worker.on('message', (event: BackupEvent) => {
+      if (event.kind === 'looked') this.#endLook(event.found);
+      else this.#status.handle(event);
     });
     worker.on('error', (error) =>
       this.#log.error('backup_agent_ended', { detail: (error as Error).message }),

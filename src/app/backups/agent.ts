@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { BackupFailed, type BackupTarget } from '../../backup/target.ts';
-import { backupLookMs, backupRetryMs, backupsShownMax, failureLogMs, lastShippingMsMax } from '../limits.ts';
-import { backupsByStore, claimTarget, describeBackups, openTarget, Shipper } from './adapters.ts';
-import type { BackupKind, BackupNews, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
+import { backupLookMs, backupRetryMs, backupsShownMax, failureLogMs, lastArchivingMsMax } from '../limits.ts';
+import { backupsByStore, claimTarget, describeBackups, JournalArchiver, openTarget } from './adapters.ts';
+import type { BackupEvent, BackupKind, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';
 import { runSnapshot } from './run-snapshot.ts';
-import { type Schedule, scheduleOf } from './schedule.ts';
+import { openSchedule, type Schedule } from './schedule.ts';
 
 /**
  * The thread that makes the backups of a service. Of all processes on a store the one with the lease works, and the others look
@@ -14,7 +14,7 @@ import { type Schedule, scheduleOf } from './schedule.ts';
 class Agent {
   readonly #plan: BackupPlan;
   readonly #target: BackupTarget;
-  readonly #shipper: Shipper;
+  readonly #archiver: JournalArchiver;
   readonly #schedule: Schedule;
   readonly #stopping = new AbortController();
   /** Manifests that `look` has read. */
@@ -31,8 +31,8 @@ class Agent {
   constructor(plan: BackupPlan, target: BackupTarget) {
     this.#plan = plan;
     this.#target = target;
-    this.#shipper = new Shipper(plan.file, target);
-    this.#schedule = scheduleOf(plan.backup.schedule);
+    this.#archiver = new JournalArchiver(plan.file, target);
+    this.#schedule = openSchedule(plan.backup.schedule);
   }
 
   async run(): Promise<void> {
@@ -43,13 +43,13 @@ class Agent {
       const pauseMs = continuous === undefined ? backupLookMs : continuous * 1_000;
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     }
-    await Promise.race([this.#round(), sleep(lastShippingMsMax)]);
+    await Promise.race([this.#round(), sleep(lastArchivingMsMax)]);
     await this.#snapshot;
-    await this.#shipper.close();
+    await this.#archiver.close();
     this.#target.close();
   }
 
-  take(request: BackupRequest): void {
+  handle(request: BackupRequest): void {
     if (request === 'stop') this.#stopping.abort();
     else if (request === 'make') this.#begin();
     else void this.#found().then((found) => send({ kind: 'looked', found }));
@@ -59,7 +59,7 @@ class Agent {
   async #found(): Promise<BackupsFound> {
     let found: BackupsFound = { problem: undefined };
     try {
-      const { storeId, progress, lastFailure } = this.#shipper;
+      const { storeId, progress, lastFailure } = this.#archiver;
       found = { ...found, storeId, progress, lastFailure };
       return { ...found, backups: await describeBackups(this.#target, backupsShownMax, this.#known) };
     } catch (error) {
@@ -73,11 +73,11 @@ class Agent {
   }
 
   async #work(): Promise<void> {
-    if (!this.#shipper.lease.take()) {
+    if (!this.#archiver.lease.take()) {
       if (this.#isOwner) send({ kind: 'not_owner' });
       this.#isOwner = false;
       this.#isReady = false;
-      this.#shipper.forget();
+      this.#archiver.forget();
       return;
     }
     this.#isOwner = true;
@@ -91,13 +91,13 @@ class Agent {
 
   /** What the target has, when this process begins to make backups. */
   async #look(): Promise<void> {
-    const { storeId } = this.#shipper;
+    const { storeId } = this.#archiver;
     await this.#target.prepare();
     await claimTarget(this.#target, storeId);
     const backups = (await backupsByStore(this.#target)).get(storeId) ?? [];
     const newest = backups.at(-1);
     this.#madeAt = newest && Date.parse(newest.time);
-    const { chain } = this.#shipper;
+    const { chain } = this.#archiver;
     this.#needsBase = chain !== undefined && !backups.some((backup) => backup.chain === chain);
     this.#isReady = true;
     send({ kind: 'newest', madeAt: this.#madeAt });
@@ -105,7 +105,7 @@ class Agent {
 
   async #ship(): Promise<void> {
     const upTo = Date.now();
-    const { begun } = await this.#shipper.round();
+    const { begun } = await this.#archiver.round();
     if (begun === undefined) {
       send({ kind: 'shipped', upTo });
       return;
@@ -130,11 +130,11 @@ class Agent {
   }
 
   async #make(): Promise<void> {
-    const { chain } = this.#shipper;
+    const { chain } = this.#archiver;
     const result = await runSnapshot(this.#plan, this.#stopping.signal);
     if ('name' in result) {
       this.#madeAt = result.madeAt;
-      if (chain === this.#shipper.chain) this.#needsBase = false;
+      if (chain === this.#archiver.chain) this.#needsBase = false;
       send({ kind: 'made', ...result });
     } else if (!this.#stopping.signal.aborted) {
       this.#notBefore = Date.now() + backupRetryMs;
@@ -156,22 +156,22 @@ class Agent {
     const failure = { what, code, message };
     send({ kind: 'failed', ...failure });
     try {
-      const { lastFailure: last } = this.#shipper;
+      const { lastFailure: last } = this.#archiver;
       // While a target is away, each round fails.
       if (last?.message === message && at - last.at < failureLogMs) return;
-      this.#shipper.noteFailure({ at, ...failure });
+      this.#archiver.noteFailure({ at, ...failure });
     } catch {
       // A store that cannot be written may be why the backup failed.
     }
   }
 }
 
-function send(news: BackupNews): void {
-  parentPort?.postMessage(news);
+function send(event: BackupEvent): void {
+  parentPort?.postMessage(event);
 }
 
 const plan = workerData as BackupPlan;
 const agent = new Agent(plan, await openTarget(plan, plan.backup.target));
-parentPort?.on('message', (request: BackupRequest) => agent.take(request));
+parentPort?.on('message', (request: BackupRequest) => agent.handle(request));
 await agent.run();
 parentPort?.close();

@@ -1,6 +1,6 @@
 import type { BackupFailure } from '../../backup/target.ts';
 import type { Settings } from '../../settings/schema.ts';
-import type { DescribedBackups, LastFailure, ShippingProgress } from './adapters.ts';
+import type { ArchiveProgress, DescribedBackups, LastFailure } from './adapters.ts';
 
 /** What the threads and processes of backups send each other. */
 
@@ -11,7 +11,7 @@ export interface BackupPlan {
   readonly backup: Settings['backup'] & { readonly target: string };
 }
 
-export type BackupNews =
+export type BackupEvent =
   /** The newest good backup, in milliseconds since 1970; undefined if there is none. */
   | { readonly kind: 'newest'; readonly madeAt: number | undefined }
   /** A backup is being made; `made` or `failed` follows. */
@@ -34,7 +34,7 @@ export interface BackupsFound {
   /** The id of the store that this process has open. */
   readonly storeId?: string;
   readonly backups?: DescribedBackups;
-  readonly progress?: ShippingProgress;
+  readonly progress?: ArchiveProgress;
   readonly lastFailure?: LastFailure | undefined;
 }
 

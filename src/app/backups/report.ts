@@ -31,7 +31,7 @@ interface BackupFacts {
 }
 
 /** What operators see of the backups. @param now milliseconds since 1970 */
-export function reportOf(
+export function buildReport(
   settings: Settings,
   { found, status, schedule }: BackupFacts,
   now: number,
@@ -52,8 +52,8 @@ export function reportOf(
     newest:
       good === undefined
         ? null
-        : { name: good.name, time: good.time, age_seconds: ageOf(Date.parse(good.time), now) },
-    continuous: continuousOf(settings, found, now),
+        : { name: good.name, time: good.time, age_seconds: describeAge(Date.parse(good.time), now) },
+    continuous: describeContinuous(settings, found, now),
     last_failure: failure === undefined ? null : { ...failure, at: new Date(failure.at).toISOString() },
     problem,
     total: backups?.total ?? null,
@@ -61,7 +61,7 @@ export function reportOf(
   };
 }
 
-function continuousOf(
+function describeContinuous(
   { backup: { continuous: seconds } }: Settings,
   { progress }: BackupsFound,
   now: number,
@@ -73,7 +73,7 @@ function continuousOf(
     seconds,
     position: position ?? null,
     store_position: storePosition ?? null,
-    lag_seconds: position === undefined ? null : isBehind ? ageOf(pendingSince ?? now, now) : 0,
+    lag_seconds: position === undefined ? null : isBehind ? describeAge(pendingSince ?? now, now) : 0,
   };
 }
 
@@ -92,7 +92,7 @@ function publicBackup({ name, bytes, manifest }: Described): BackupReport['backu
   };
 }
 
-function ageOf(at: number, now: number): number {
+function describeAge(at: number, now: number): number {
   return Math.max(0, Math.round((now - at) / 1_000));
 }
 

@@ -15,13 +15,13 @@ export async function runSnapshot(plan: BackupPlan, signal: AbortSignal): Promis
   signal.addEventListener('abort', kill);
   try {
     child.send(plan);
-    return await resultOf(child);
+    return await parseResult(child);
   } finally {
     signal.removeEventListener('abort', kill);
   }
 }
 
-async function resultOf(child: ChildProcess): Promise<SnapshotResult> {
+async function parseResult(child: ChildProcess): Promise<SnapshotResult> {
   let result: SnapshotResult | undefined;
   child.on('message', (message: SnapshotResult) => {
     result = message;

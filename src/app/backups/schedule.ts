@@ -14,7 +14,7 @@ export interface Schedule {
 }
 
 /** Reads a schedule in the syntax of cron, in the time zone of the process. Throws SettingsError. */
-export function scheduleOf(text: string): Schedule {
+export function openSchedule(text: string): Schedule {
   let cron: Cron;
   try {
     cron = new Cron(text);

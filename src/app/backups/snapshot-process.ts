@@ -12,7 +12,7 @@ lowerPriority();
 process.once('disconnect', () => process.exit(1));
 process.once('message', (plan: BackupPlan) => {
   void make(plan)
-    .catch(resultOf)
+    .catch(describeFailure)
     .then((result) => process.send?.(result, () => process.exit(0)));
 });
 
@@ -26,7 +26,7 @@ async function make({ file, backup }: BackupPlan): Promise<SnapshotResult> {
   }
 }
 
-function resultOf(error: unknown): SnapshotResult {
+function describeFailure(error: unknown): SnapshotResult {
   if (error instanceof BackupFailed) return { code: error.code, message: error.message };
   if (error instanceof SettingsError) return { code: 'invalid_settings', message: error.problems.join('; ') };
   return { code: 'internal', message: (error as Error).message };

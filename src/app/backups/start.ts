@@ -5,10 +5,10 @@ import type { Repeated } from '../../lifecycle.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { existingStore } from '../adapters.ts';
-import { endShipping, openTarget } from './adapters.ts';
+import { openTarget, stopArchiving } from './adapters.ts';
 import { AgentThread } from './agent-thread.ts';
-import { noBackups, reportOf } from './report.ts';
-import { scheduleOf } from './schedule.ts';
+import { buildReport, noBackups } from './report.ts';
+import { openSchedule } from './schedule.ts';
 import { type BackupOptions, BackupStatus } from './status.ts';
 
 /** The backups of a service. */
@@ -26,9 +26,9 @@ export async function startBackups(
   const { target, schedule: cron, continuous } = settings.backup;
   if (settings.store !== 'lmdb') return unconfigured(settings);
   const file = existingStore(settings);
-  if (continuous === undefined) await endShipping(file);
+  if (continuous === undefined) await stopArchiving(file);
   if (target === undefined) return unconfigured(settings);
-  const schedule = scheduleOf(cron);
+  const schedule = openSchedule(cron);
   // The thread loads it again; here a missing library or a wrong name ends the start.
   (await openTarget(settings, target)).close();
   const { log, now } = options;
@@ -38,7 +38,7 @@ export async function startBackups(
     stop: () => thread.stop(),
     report: async () => {
       const found = await thread.look();
-      return reportOf(settings, { found, status, schedule }, now());
+      return buildReport(settings, { found, status, schedule }, now());
     },
     make: (requester) => {
       const act = { what: 'backup.requested', on: target, ...requester } as const;

@@ -2,7 +2,7 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { failureLogMs } from '../limits.ts';
 import type { LastFailure } from './adapters.ts';
-import type { BackupNews } from './messages.ts';
+import type { BackupEvent } from './messages.ts';
 
 export interface BackupOptions {
   readonly log: Log;
@@ -26,35 +26,35 @@ export class BackupStatus {
     this.#began = options.now();
   }
 
-  take(news: BackupNews): void {
+  handle(event: BackupEvent): void {
     const { log, metrics, now } = this.#options;
-    switch (news.kind) {
+    switch (event.kind) {
       case 'newest':
         this.#isOwner = true;
         // Without any backup the age grows from the start on, so that the alert fires.
-        metrics.backup({ madeAt: news.madeAt ?? this.#began });
+        metrics.backup({ madeAt: event.madeAt ?? this.#began });
         break;
       case 'shipped':
-        metrics.backup({ shippedUpTo: news.upTo });
+        metrics.backup({ shippedUpTo: event.upTo });
         break;
       case 'not_owner':
         this.#isOwner = false;
         metrics.backup(undefined);
         break;
       case 'chain':
-        log.warn('backup_chain_begun', { detail: news.reason });
+        log.warn('backup_chain_begun', { detail: event.reason });
         break;
       case 'began':
         this.runningSince ??= now();
         break;
       case 'failed':
-        this.#failed(news);
+        this.#failed(event);
         break;
       case 'made':
         this.runningSince = undefined;
         // A process that makes one on request would else expose an age that only grows.
-        if (this.#isOwner) metrics.backup({ madeAt: news.madeAt });
-        log.info('backup_made', { detail: news.name });
+        if (this.#isOwner) metrics.backup({ madeAt: event.madeAt });
+        log.info('backup_made', { detail: event.name });
         break;
       case 'looked':
         break;
@@ -62,7 +62,7 @@ export class BackupStatus {
   }
 
   /** While a target is away, each round fails: the log has one line a minute. */
-  #failed({ what, code, message }: Extract<BackupNews, { readonly kind: 'failed' }>): void {
+  #failed({ what, code, message }: Extract<BackupEvent, { readonly kind: 'failed' }>): void {
     const { log, metrics, now } = this.#options;
     if (what === 'snapshot') this.runningSince = undefined;
     this.lastFailure = { at: now(), what, code, message };

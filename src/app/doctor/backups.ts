@@ -2,8 +2,8 @@ import { BackupFailed } from '../../backup/target.ts';
 import { SettingsError } from '../../errors.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { existingStore } from '../adapters.ts';
-import { backupsByStore, openTarget, settledStoreId, whyRejected } from '../backups/adapters.ts';
-import { type Schedule, scheduleOf } from '../backups/schedule.ts';
+import { backupsByStore, openTarget, settleStoreId, whyRejected } from '../backups/adapters.ts';
+import { openSchedule, type Schedule } from '../backups/schedule.ts';
 import { backupLateMs, clockSlackMs } from '../limits.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
@@ -24,11 +24,11 @@ export async function backupsCheck(settings: Settings, now: number): Promise<rea
   try {
     const target = await openTarget(settings, place);
     try {
-      const storeId = await settledStoreId(existingStore(settings));
+      const storeId = await settleStoreId(existingStore(settings));
       const rejection = await whyRejected(target, storeId);
       if (rejection !== undefined) return [problem(check, rejection)];
       const newest = (await backupsByStore(target)).get(storeId)?.at(-1);
-      return [newestBackupCheck({ place, newest, schedule: scheduleOf(schedule), now })];
+      return [newestBackupCheck({ place, newest, schedule: openSchedule(schedule), now })];
     } finally {
       target.close();
     }

@@ -17,7 +17,7 @@ import { openAll, type SecretsFound } from '../../secrets/sealed-records.ts';
 import { Sealer } from '../../secrets/sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';
-import { scheduleOf } from '../backups/schedule.ts';
+import { openSchedule } from '../backups/schedule.ts';
 import type { Backups } from '../backups/start.ts';
 import { doctorCheckMsMax } from '../limits.ts';
 import { sealedRecords } from '../offline/secrets.ts';
@@ -136,7 +136,7 @@ export class RunningDoctor {
     if (place === null) return [noBackupsMade];
     if (reason !== null) return [problem('backups', reason)];
     if (newest === null && last_failure !== null) return [problem('backups', last_failure.message)];
-    const schedule = scheduleOf(backup.schedule);
+    const schedule = openSchedule(backup.schedule);
     return [newestBackupCheck({ place, newest: newest ?? undefined, schedule, now })];
   }
 

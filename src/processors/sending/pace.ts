@@ -6,7 +6,7 @@ import { circuitFailuresMax, circuitPauseMs } from './limits.ts';
  * Spaces recovery's calls to one processor evenly below a rate, because buyers' charges share the processor's rate limit.
  * A circuit breaker: when calls keep failing, it sends none for a while and then tries one.
  */
-export class Pace {
+export class Throttle {
   readonly #intervalMs: number;
   #nextAt = 0;
   #failures = 0;

@@ -8,7 +8,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { idleConnectionMs, replyBytesMax } from './limits.ts';
-import type { Pace } from './pace.ts';
+import type { Throttle } from './pace.ts';
 
 export interface OutgoingRequest {
   readonly url: URL;
@@ -63,7 +63,7 @@ const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(
  * Rejects with NotSentError when no byte was sent, and with ReplyLostError otherwise. Neither has a `code`, because a
  * vendor's library might resend after a code that it recognizes.
  */
-export async function sendOnce(outgoing: OutgoingRequest, pace?: Pace): Promise<Reply> {
+export async function sendOnce(outgoing: OutgoingRequest, pace?: Throttle): Promise<Reply> {
   const deadline = performance.now() + outgoing.timeoutMs;
   if (outgoing.signal?.aborted) throw new NotSentError('aborted');
   if (pace !== undefined && !(await pace.turn(outgoing.timeoutMs))) throw new NotSentError('no turn in time');

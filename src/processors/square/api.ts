@@ -1,4 +1,4 @@
-import type { Pace } from '../sending/pace.ts';
+import type { Throttle } from '../sending/pace.ts';
 import { type Reply, sendOnce } from '../sending/send-once.ts';
 import type { Sends } from '../sending/sends.ts';
 
@@ -31,7 +31,7 @@ interface ApiOptions {
   /** Origin of the API. */
   readonly apiBase: string;
   readonly sends: Sends;
-  readonly recoveryPace: Pace;
+  readonly recoveryPace: Throttle;
 }
 
 /**

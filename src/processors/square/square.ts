@@ -1,5 +1,5 @@
 import type { ConnectedProcessor, Mode } from '../processor.ts';
-import { Pace } from '../sending/pace.ts';
+import { Throttle } from '../sending/pace.ts';
 import { Sends } from '../sending/sends.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
 import { account, type Payments, type SquareAccount } from './account.ts';
@@ -53,7 +53,7 @@ const recoveryCallsPerSecondMax = 10;
 export async function squareProcessor(settings: SquareSettings): Promise<ConnectedProcessor> {
   const { accessToken, apiBase, locationId, webhookKeys: keys, webhookUrl: url } = settings;
   const sends = new Sends();
-  const recoveryPace = new Pace(recoveryCallsPerSecondMax / (settings.processes ?? 1));
+  const recoveryPace = new Throttle(recoveryCallsPerSecondMax / (settings.processes ?? 1));
   const api = new SquareApi({ accessToken, apiBase, sends, recoveryPace });
   const listLagMs = settings.listLagMs ?? listLagMsDefault;
   const square: SquareAccount = { api, sends, locationId, listLagMs, mode: modeOf(apiBase) };

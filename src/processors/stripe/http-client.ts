@@ -1,11 +1,11 @@
-import type { Pace } from '../sending/pace.ts';
+import type { Throttle } from '../sending/pace.ts';
 import { sendOnce } from '../sending/send-once.ts';
 import type { Sends } from '../sending/sends.ts';
 
 interface ClientOptions {
   readonly sends: Sends;
   /** Only for recovery: a buyer's charge does not wait. */
-  readonly pace?: Pace | undefined;
+  readonly pace?: Throttle | undefined;
 }
 
 type Headers = Readonly<Record<string, string | number | string[]>>;

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { ConnectedProcessor } from '../processor.ts';
-import { Pace } from '../sending/pace.ts';
+import { Throttle } from '../sending/pace.ts';
 import { Sends } from '../sending/sends.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
 import { account } from './account.ts';
@@ -46,7 +46,7 @@ export async function stripeProcessor(settings: StripeSettings): Promise<Connect
   const { Stripe: StripeClient } = await import('stripe');
   const { protocol, hostname, port } = new URL(apiBase);
   const sends = new Sends();
-  const clientOf = (pace?: Pace): Stripe =>
+  const clientOf = (pace?: Throttle): Stripe =>
     new StripeClient(key, {
       apiVersion,
       protocol: protocol === 'http:' ? 'http' : 'https',
@@ -57,7 +57,7 @@ export async function stripeProcessor(settings: StripeSettings): Promise<Connect
       telemetry: false,
     });
   const buyers = clientOf();
-  const recovery = clientOf(new Pace(recoveryCallsPerSecondMax / processes));
+  const recovery = clientOf(new Throttle(recoveryCallsPerSecondMax / processes));
   const clientFor = ({ isRecovery }: { readonly isRecovery?: boolean }) => (isRecovery ? recovery : buyers);
   const intents: Intents = new SharedListing({
     list: (period) => intentsOf(recovery, period),

@@ -3,7 +3,7 @@ import type { Engine, Rejection, Space, Write } from '../engine.ts';
 import { type Comparison, compareStores, lookForAll } from './compare.ts';
 import { type Batch, batchesOf, copiedSpaces, type Entry, entriesOf, holdsItems } from './entries.ts';
 import { canHold, checkIsWhole, Marker } from './marker.ts';
-import { Patience, patient } from './patience.ts';
+import { Retry, withRetries } from './retry.ts';
 
 export interface NamedEngine {
   /** Appears in messages, and identifies an unfinished copy: `lmdb:/srv/data`. */
@@ -39,7 +39,7 @@ export interface Copied {
  * ends the copy or shows up in the comparison, and is never overwritten.
  *
  * Throws SettingsError when it cannot begin or continue. Throws ServiceError when a store fails for longer than
- * `copyPatienceMsMax`, or at once when a retry cannot help.
+ * `copyRetryMsMax`, or at once when a retry cannot help.
  */
 export async function copyStore(options: CopyOptions): Promise<Copied> {
   return new Copying(options).run();
@@ -52,8 +52,8 @@ class Copying {
   readonly #progress: NonNullable<CopyOptions['progress']>;
 
   constructor({ source, target, isIntoExisting = false, progress = () => undefined }: CopyOptions) {
-    this.#source = { ...source, engine: patient(source.engine) };
-    this.#target = { ...target, engine: patient(target.engine) };
+    this.#source = { ...source, engine: withRetries(source.engine) };
+    this.#target = { ...target, engine: withRetries(target.engine) };
     this.#isIntoExisting = isIntoExisting;
     this.#progress = progress;
   }
@@ -124,7 +124,7 @@ class Copying {
   /** Retries until the batch is in the target, by this commit or by an earlier one that lost its reply. */
   async #write(batch: Batch, marker: Marker): Promise<void> {
     const { engine, name } = this.#target;
-    const patience = new Patience();
+    const retry = new Retry();
     let entries = batch.entries;
     for (;;) {
       try {
@@ -134,7 +134,7 @@ class Copying {
         entries = await this.#missing(entries, rejection, marker);
       } catch (error) {
         // The marker is written with the batch, so the retry finds a commit that lost its reply.
-        await patience.pauseAfter(error);
+        await retry.pauseAfter(error);
       }
     }
   }

@@ -1,7 +1,7 @@
 import type { Engine, Space } from '../engine.ts';
 import { itemsOf } from '../item-text.ts';
 import { copyCommitBytesMax, copyItemsMax } from './limits.ts';
-import { Patience } from './patience.ts';
+import { Retry } from './retry.ts';
 
 export interface Place {
   readonly space: Space;
@@ -45,12 +45,12 @@ export async function* entriesOf(
 
 async function* entriesOfSpace(engine: Engine, space: Space, behind?: string): AsyncGenerator<Entry> {
   let after = behind;
-  const patience = new Patience();
+  const retry = new Retry();
   for (;;) {
     try {
       if (after === undefined) {
         // The order of a whole scan may change from one to the next; the order of a scan with a limit never does.
-        const first = await firstOf(engine, space);
+        const first = await firstItem(engine, space);
         if (first === undefined) return;
         yield first;
         after = first.id;
@@ -59,11 +59,11 @@ async function* entriesOfSpace(engine: Engine, space: Space, behind?: string): A
       for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
         yield { space, id, value: name };
         after = id;
-        patience.renew();
+        retry.renew();
       }
       return;
     } catch (error) {
-      await patience.pauseAfter(error);
+      await retry.pauseAfter(error);
     }
   }
 }
@@ -74,7 +74,7 @@ export async function holdsItems(engine: Engine, space: Space): Promise<boolean>
 }
 
 /** The first entry of the space; undefined when it is empty. */
-async function firstOf(engine: Engine, space: Space): Promise<Entry | undefined> {
+async function firstItem(engine: Engine, space: Space): Promise<Entry | undefined> {
   const scan = await engine.scan(space, { limit: 1 });
   for await (const { id, name } of itemsOf(scan?.chunks ?? [])) return { space, id, value: name };
   return undefined;
@@ -90,7 +90,7 @@ export async function* batchesOf(
   let bytes = 0;
   const takeBatch = () => {
     entryCount += entries.length;
-    const batch = { number: number++, entries, end: placeOf(entries), entryCount };
+    const batch = { number: number++, entries, end: placeIn(entries), entryCount };
     entries = [];
     bytes = 0;
     return batch;
@@ -105,7 +105,7 @@ export async function* batchesOf(
   if (entries.length > 0) yield takeBatch();
 }
 
-function placeOf(entries: readonly Entry[]): Place {
+function placeIn(entries: readonly Entry[]): Place {
   const { space, id } = entries.at(-1) as Entry;
   return { space, id };
 }

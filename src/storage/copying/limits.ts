@@ -9,6 +9,6 @@ export const copyCommitBytesMax = 512 * 1024;
 /** Concurrent commits of a copy: docs/decisions/moving-stores.md has the measurements. */
 export const copyCommitsMax = 4;
 /** How long a copy retries when a store is at its limit: DynamoDB doubles its capacity within minutes. */
-export const copyPatienceMsMax = 5 * 60 * 1_000;
+export const copyRetryMsMax = 5 * 60 * 1_000;
 /** The pause between these attempts; the engine itself has already retried with longer pauses. */
 export const copyPauseMs = 250;

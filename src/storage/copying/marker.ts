@@ -105,7 +105,7 @@ export class Marker {
 
   /** Call this when the target has the batch. */
   noteDone(batch: Batch): void {
-    this.#note(doneOf(batch), textOf(batch));
+    this.#note(copiedSpaces(batch), textOf(batch));
   }
 
   /** Removes the marker after the copy. Throws SettingsError when another process is still copying. */
@@ -150,10 +150,10 @@ export async function checkIsWhole(engine: Engine): Promise<void> {
   ]);
 }
 
-function doneOf({ number, end, entryCount }: Batch): Done {
+function copiedSpaces({ number, end, entryCount }: Batch): Done {
   return { number, ...end, entryCount };
 }
 
 function textOf(batch: Batch): string {
-  return JSON.stringify(doneOf(batch));
+  return JSON.stringify(copiedSpaces(batch));
 }

@@ -41,7 +41,7 @@ export class Scans {
       : await this.#table(space, { after, limit, prefix });
     if (pages === undefined) return undefined;
     const isEmpty = isService(space) && after === undefined && pages.isEmpty;
-    return isEmpty ? undefined : { chunks: chunksOf(limited(pages.items, limit)) };
+    return isEmpty ? undefined : { chunks: readChunks(limited(pages.items, limit)) };
   }
 
   /** A user's table, sorted by hash. */
@@ -211,7 +211,7 @@ async function* limited(pages: Run, limit = Number.POSITIVE_INFINITY): Run {
   }
 }
 
-async function* chunksOf(pages: Run): AsyncGenerator<Buffer> {
+async function* readChunks(pages: Run): AsyncGenerator<Buffer> {
   let text = '';
   let isFirst = true;
   for await (const items of pages) {

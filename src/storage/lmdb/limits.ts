@@ -81,4 +81,4 @@ export const smallSpacesCachedMax = 256;
 export const itemsCachedMax = 4_096;
 export const itemsCachedSizeMax = 4 * 1024 * 1024;
 /** How long a read waits for others to share its look at the store with: some hundred small requests. */
-export const lookDelayMsMax = 5;
+export const refreshDelayMsMax = 5;

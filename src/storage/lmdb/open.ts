@@ -20,7 +20,7 @@ import type { Write as AnyWrite, Batch, CommitResult } from './log/committer.ts'
 import { GroupCommit } from './log/group-commit.ts';
 import { HeldSnapshots, type SnapshotBounds } from './log/held-snapshots.ts';
 import { LastCommit } from './log/last-commit.ts';
-import { Repairs, SharedLook } from './log/snapshot-refresh.ts';
+import { Repairs, SnapshotRefresh } from './log/snapshot-refresh.ts';
 import { WriterThread } from './log/writer-thread.ts';
 import { Reader } from './reader.ts';
 import { openStore, reusableBytes, type Store } from './store.ts';
@@ -100,7 +100,7 @@ class LmdbEngine implements Engine {
   readonly #store: Store;
   readonly #lastCommit: LastCommit;
   readonly #reader: Reader;
-  readonly #look = new SharedLook(() => this.#lookAtStore());
+  readonly #refresh = new SnapshotRefresh(() => this.#refreshReader());
   readonly #repairs = new Repairs(() => this.#writer.repair());
   readonly #writer: WriterThread;
   readonly #probe: DiskProbe;
@@ -126,23 +126,23 @@ class LmdbEngine implements Engine {
     });
   }
 
-  #lookAtStore(): Promise<void> | undefined {
+  #refreshReader(): Promise<void> | undefined {
     if (this.#reader.refresh()) return undefined;
     return this.#repairs.repaired().then(() => this.#reader.refreshAfterRepair());
   }
 
   async get(space: Space, id: string): Promise<string | undefined> {
-    await this.#look.taken();
+    await this.#refresh.done();
     return this.#reader.get(space, id);
   }
 
   async spaces(): Promise<readonly Space[]> {
-    await this.#look.taken();
+    await this.#refresh.done();
     return this.#reader.spaces();
   }
 
   async describe(space: Space): Promise<SpaceFacts | undefined> {
-    await this.#look.taken();
+    await this.#refresh.done();
     return this.#reader.describe(space);
   }
 
@@ -151,7 +151,7 @@ class LmdbEngine implements Engine {
   }
 
   async scan(space: Space, options: ScanOptions = {}): Promise<Scan | undefined> {
-    await this.#look.taken();
+    await this.#refresh.done();
     try {
       return this.#reader.scan(space, options);
     } catch (error) {
@@ -175,7 +175,11 @@ class LmdbEngine implements Engine {
 
   async #commit(writes: readonly AnyWrite[], caller?: string): Promise<Rejection | undefined> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
-    const result = await this.#commits.add(writes, { size: sizeOf(writes), writes: writes.length, caller });
+    const result = await this.#commits.add(writes, {
+      size: countCharacters(writes),
+      writes: writes.length,
+      caller,
+    });
     if (result === 'damaged') throw new DamagedValueError('what this commit depends on cannot be read');
     if (result === 'full') throw storeError({ kind: 'full', reason: 'the disk is full' });
     return result;
@@ -213,7 +217,7 @@ class LmdbEngine implements Engine {
   }
 }
 
-function sizeOf(writes: readonly AnyWrite[]): number {
+function countCharacters(writes: readonly AnyWrite[]): number {
   let size = 0;
   for (const write of writes) size += write.id.length + ('value' in write ? write.value.length : 0);
   return size;

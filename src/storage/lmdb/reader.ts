@@ -5,7 +5,7 @@ import type { Item } from '../item-text.ts';
 import { itemsCachedMax, itemsCachedSizeMax, smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
 import type { HeldSnapshots } from './log/held-snapshots.ts';
 import type { LastCommit } from './log/last-commit.ts';
-import { chunksOf, runsOf, type Transaction, textInLeaves } from './log/leaves.ts';
+import { readChunks, readRuns, type Transaction, textInLeaves } from './log/leaves.ts';
 import { type Change, Memtable } from './log/memtable.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
@@ -62,7 +62,7 @@ export class Reader {
   }
 
   /**
-   * Costs a system call: see `SharedLook`.
+   * Costs a system call: see `SnapshotRefresh`.
    *
    * @returns false when a writer died in its transaction, or the snapshot is older than what this thread has read. Read nothing
    * then: wait for a write transaction, also one that changes nothing, and call `refreshAfterRepair`.
@@ -120,8 +120,8 @@ export class Reader {
   #smallSpace(space: Space, record: SpaceRecord): Scan {
     const cached = this.#smallSpaces.get(space);
     if (cached?.record === record) return cached.scan;
-    const runs = runsOf(this.#store, space, this.#memtable.changesOf(space), {});
-    const chunks = Array.from(chunksOf(runs, {}, smallSpaceBytesMax), (chunk) => Buffer.from(chunk));
+    const runs = readRuns(this.#store, space, this.#memtable.changesOf(space), {});
+    const chunks = Array.from(readChunks(runs, {}, smallSpaceBytesMax), (chunk) => Buffer.from(chunk));
     const scan = { ...this.#factsOf(record), chunks };
     this.#smallSpaces.set(space, { record, scan });
     return scan;
@@ -156,7 +156,7 @@ class SnapshotChunks implements IterableIterator<Buffer> {
     this.#transaction = store.root.useReadTransaction();
     const transaction = this.#transaction;
     const { after, prefix } = options;
-    this.#chunks = chunksOf(runsOf(store, space, changes, { after, prefix, transaction }), options);
+    this.#chunks = readChunks(readRuns(store, space, changes, { after, prefix, transaction }), options);
     this.#released = held.hold(() => {
       this.#isCutOff = true;
       this.return();

@@ -12,9 +12,9 @@ import {
   emptyProblem,
   endMaking,
   type Format,
-  formatOf,
   makeFormat,
   noteMaking,
+  readOrMakeFormat,
   wholeState,
 } from './file/format.ts';
 import { StoreMutex } from './file/store-mutex.ts';
@@ -109,7 +109,7 @@ function openAlone(
   const root = openEnvironment(file, readOnly);
   let format: Format;
   try {
-    format = formatOf(file, root, { isEmpty, readOnly });
+    format = readOrMakeFormat(file, root, { isEmpty, readOnly });
   } catch (error) {
     void root.close();
     throw error;
@@ -189,7 +189,7 @@ export function reusableBytes({ root, records, leaves, journal }: Store): number
     readonly free: Statistics;
     readonly lastPageNumber: number;
   };
-  const trees = [found.root, found.free, ...[records, leaves, journal].map((each) => statisticsOf(each))];
+  const trees = [found.root, found.free, ...[records, leaves, journal].map((each) => statistics(each))];
   // The two first pages are LMDB's own.
   const used = trees.reduce(
     (sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages,
@@ -198,7 +198,7 @@ export function reusableBytes({ root, records, leaves, journal }: Store): number
   return (found.lastPageNumber + 1 - used) * found.root.pageSize;
 }
 
-function statisticsOf(database: { getStats(): object }): Statistics {
+function statistics(database: { getStats(): object }): Statistics {
   return database.getStats() as Statistics;
 }
 
@@ -228,7 +228,7 @@ export function otherProcessesOn(root: RootDatabase<string, string>): readonly n
  * place by other means than commits, or was copied. A process that has the store open keeps the old id until it ends. Throws
  * SettingsError when there is no store of this version.
  *
- * A store that is put back as a file notices it when it is opened (`formatOf`), unless the whole disk is set back.
+ * A store that is put back as a file notices it when it is opened (`readOrMakeFormat`), unless the whole disk is set back.
  */
 export async function renewStoreId(file: string): Promise<void> {
   const store = openStore(file);

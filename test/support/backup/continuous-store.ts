@@ -1,7 +1,7 @@
 import { FolderTarget } from '../../../src/backup/folder-target.ts';
 import type { Engine, Space, Write } from '../../../src/storage/engine.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
-import { Shipper, type ShipperOptions } from '../../../src/storage/lmdb/backup/journal-archiver.ts';
+import { type ArchiverOptions, JournalArchiver } from '../../../src/storage/lmdb/backup/journal-archiver.ts';
 import { type RestoreOptions, restoreBackup } from '../../../src/storage/lmdb/backup/restore.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
 import { untilAtRest } from '../storage/rest.ts';
@@ -11,25 +11,25 @@ export class ContinuousStore {
   readonly file: string;
   readonly target: FolderTarget;
   readonly engine: Engine;
-  shipper: Shipper;
+  archiver: JournalArchiver;
 
-  private constructor(data: string, target: FolderTarget, options: ShipperOptions) {
+  private constructor(data: string, target: FolderTarget, options: ArchiverOptions) {
     this.engine = openLmdbEngine(data);
     this.file = storeFile(data);
     this.target = target;
-    this.shipper = new Shipper(this.file, target, options);
+    this.archiver = new JournalArchiver(this.file, target, options);
   }
 
   /** Each round sends a heartbeat. @param folder of the target */
   static async open(
     data: string,
-    options: ShipperOptions = {},
+    options: ArchiverOptions = {},
     folder = `${data}-target`,
   ): Promise<ContinuousStore> {
     const target = new FolderTarget(folder);
     await target.prepare();
     const store = new ContinuousStore(data, target, { heartbeatMs: 0, ...options });
-    store.shipper.lease.take();
+    store.archiver.lease.take();
     return store;
   }
 
@@ -45,7 +45,7 @@ export class ContinuousStore {
   }
 
   async close(): Promise<void> {
-    await this.shipper.close();
+    await this.archiver.close();
     await this.engine.close();
   }
 }

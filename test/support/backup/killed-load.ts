@@ -1,5 +1,5 @@
 import { FolderTarget } from '../../../src/backup/folder-target.ts';
-import { Shipper } from '../../../src/storage/lmdb/backup/journal-archiver.ts';
+import { JournalArchiver } from '../../../src/storage/lmdb/backup/journal-archiver.ts';
 import { makeBackup } from '../../../src/storage/lmdb/backup/make.ts';
 import { openLmdbEngine, storeFile } from '../../../src/storage/lmdb/open.ts';
 
@@ -16,15 +16,19 @@ const print = (text: string) => process.stdout.write(`${text}\n`);
 const engine = openLmdbEngine(data);
 const target = new FolderTarget(folder);
 await target.prepare();
-const shipper = new Shipper(storeFile(data), target, { heartbeatMs: 0, leaseSilenceMsMax: 0, passed });
-shipper.lease.take();
+const archiver = new JournalArchiver(storeFile(data), target, {
+  heartbeatMs: 0,
+  leaseSilenceMsMax: 0,
+  passed,
+});
+archiver.lease.take();
 for (let n = Number(first), round = 0; ; round++) {
-  await shipper.round();
+  await archiver.round();
   if (round % 3 === 0) await makeBackup(storeFile(data), target, { keep: 2, passed });
   const id = String(n).padStart(6, '0');
   await engine.commit([{ kind: 'create', space: 'table:t', id, value: 'x', makeSpace: true }]);
   print(`created ${n}`);
-  await shipper.round();
+  await archiver.round();
   print(`sent ${n}`);
   n++;
 }

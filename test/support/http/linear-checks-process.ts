@@ -52,7 +52,7 @@ const roundsMax = 12;
 const growthMax = 5;
 /** A check that takes less is never a problem. */
 const alwaysFineMs = 5;
-const runsOf = { search: 1, small: 5, large: 3 };
+const readRuns = { search: 1, small: 5, large: 3 };
 /** The search ends at a text that takes this long at the search size. */
 const badEnoughMs = 50;
 
@@ -138,17 +138,17 @@ async function carryOut({ name, seed, searchMs }: Task): Promise<void> {
   let tried = 0;
   for (let ms = 0; performance.now() < endAt && ms < badEnoughMs; tried++) {
     const text = worst.next();
-    ms = await measure(text, sizes.search, runsOf.search);
+    ms = await measure(text, sizes.search, readRuns.search);
     // Measures again, in case the machine was busy.
-    if (ms >= badEnoughMs) ms = await measure(text, sizes.search, runsOf.large);
+    if (ms >= badEnoughMs) ms = await measure(text, sizes.search, readRuns.large);
     worst.note(text, ms);
   }
   for (const text of worst.worst(candidates)) {
     let ms: Times = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     // A text that was slow because of a busy machine is fast in another round.
     for (let round = 0; round === 0 || (round < roundsMax && !growsLikeItsSize(ms, sizes)); round++) {
-      const small = await measure(text, sizes.small, runsOf.small);
-      const large = await measure(text, sizes.large, runsOf.large);
+      const small = await measure(text, sizes.small, readRuns.small);
+      const large = await measure(text, sizes.large, readRuns.large);
       ms = [Math.min(ms[0], small), Math.min(ms[1], large)];
     }
     report({ kind: 'measured', text, sizes, ms });

@@ -122,7 +122,7 @@ export class Shop {
       } while (!isFinal(responses));
       await send();
     };
-    for (const some of chunksOf(this.orders, 32)) {
+    for (const some of readChunks(this.orders, 32)) {
       await Promise.all(
         some.map(async (order) => {
           await settle(order.responses, () => this.pay(origin, order), `${order.key} with ${order.token}`);
@@ -136,7 +136,7 @@ export class Shop {
   }
 }
 
-function* chunksOf<Element>(elements: readonly Element[], size: number): Generator<readonly Element[]> {
+function* readChunks<Element>(elements: readonly Element[], size: number): Generator<readonly Element[]> {
   for (let at = 0; at < elements.length; at += size) yield elements.slice(at, at + size);
 }
 

@@ -79,7 +79,7 @@ export class StoreDrill {
 
   #compact(sizeMax: number): void {
     const opener = this.#opener('compact', sizeMax);
-    opener.transact(() => opener.committer.fold(sizeMax));
+    opener.transact(() => opener.committer.compactIdle(sizeMax));
   }
 
   /** A transaction that is rolled back after its changes. */
@@ -90,7 +90,7 @@ export class StoreDrill {
     assert.throws(
       () =>
         opener.transact(() => {
-          if (isCompaction) opener.committer.fold(between(this.#random, 1, 5_000));
+          if (isCompaction) opener.committer.compactIdle(between(this.#random, 1, 5_000));
           else opener.committer.carryOut(batch);
           throw new IntendedFailure();
         }),

@@ -43,7 +43,7 @@ export class StoreOpener {
   compactAll(): void {
     // Twice: the first call completes a compaction in progress, the second compacts the entries since its beginning.
     for (let time = 0; time < 2; time++) {
-      this.transact(() => this.committer.fold(Number.MAX_SAFE_INTEGER));
+      this.transact(() => this.committer.compactIdle(Number.MAX_SAFE_INTEGER));
     }
   }
 

@@ -49,7 +49,7 @@ const emptyEngine: Engine = {
 };
 
 /** The text of a scan, an item in each chunk. */
-export function chunksOf(all: readonly Item[]): readonly Buffer[] {
+export function readChunks(all: readonly Item[]): readonly Buffer[] {
   return all.map((item, index) => Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(item)}`));
 }
 

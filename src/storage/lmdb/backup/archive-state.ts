@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { entryTextsFrom, lastEntry, shippedOf } from '../log/journal.ts';
+import { entryTextsFrom, lastEntry, readArchiveMark } from '../log/journal.ts';
 import type { Store } from '../store.ts';
 import { leaseBeatMs, leaseSilenceMsMax } from './limits.ts';
 
@@ -100,7 +100,7 @@ export interface LastFailure {
 const failureKey = 'backup-failure';
 
 /** Undefined if none has failed since the store was made or restored. */
-export function lastFailureOf({ root }: Store): LastFailure | undefined {
+export function readLastFailure({ root }: Store): LastFailure | undefined {
   root.resetReadTxn();
   const text = root.get(failureKey);
   return text === undefined ? undefined : (JSON.parse(text) as LastFailure);
@@ -116,7 +116,7 @@ export function clearFailure({ root }: Store): void {
 }
 
 /** How far continuous backup is. */
-export interface ShippingProgress {
+export interface ArchiveProgress {
   /** The number of the last commit in a segment; undefined if no chain of segments has begun. */
   readonly position: number | undefined;
   /** The number of the last commit of the store; 0 without commits. */
@@ -125,9 +125,9 @@ export interface ShippingProgress {
   readonly pendingSince: number | undefined;
 }
 
-export function progressOf(store: Store): ShippingProgress {
+export function readArchiveProgress(store: Store): ArchiveProgress {
   store.root.resetReadTxn();
-  const position = shippedOf(store)?.position;
+  const position = readArchiveMark(store)?.position;
   const storePosition = lastEntry(store)?.commit ?? position ?? 0;
   const [pending] = position === undefined ? [] : entryTextsFrom(store, position + 1);
   const progress = { position, storePosition, pendingSince: pending?.at };

@@ -1,6 +1,6 @@
 import { mapWithConcurrency, requestsAtOnceMax } from '../../../backup/small-files.ts';
 import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
-import { dataFile, type Manifest, manifestFile, nameOf, readManifest } from './manifest.ts';
+import { backupName, dataFile, type Manifest, manifestFile, readManifest } from './manifest.ts';
 
 /** A backup of which the target has a file. */
 export interface CatalogueEntry {
@@ -30,7 +30,7 @@ export async function readCatalogue(
 ): Promise<Catalogue> {
   const files = await target.list();
   const bytes = new Map(files.map((file) => [file.name, file.bytes]));
-  const names = [...new Set(files.flatMap(({ name }) => nameOf(name) ?? []))].sort();
+  const names = [...new Set(files.flatMap(({ name }) => backupName(name) ?? []))].sort();
   const entries = await mapWithConcurrency(names, requestsAtOnceMax, async (name) => {
     const hasManifestFile = bytes.has(manifestFile(name));
     const manifest = hasManifestFile ? (known.get(name) ?? (await readManifest(target, name))) : undefined;
@@ -47,12 +47,12 @@ export function isGood({ manifest, bytes }: CatalogueEntry): boolean {
 }
 
 /** The backups that can be restored, as far as a listing shows it. */
-export function goodOf({ entries }: Catalogue): readonly Manifest[] {
+export function restorable({ entries }: Catalogue): readonly Manifest[] {
   return entries.filter(isGood).flatMap(({ manifest }) => manifest ?? []);
 }
 
 /** What is wrong with an entry: a sentence that begins with the name of a file; undefined if a listing shows nothing. */
-export function problemOf(entry: CatalogueEntry): string | undefined {
+export function describeProblem(entry: CatalogueEntry): string | undefined {
   const { name, bytes, manifest, hasManifestFile } = entry;
   if (!hasManifestFile) return `${dataFile(name)} is there, and its manifest is missing`;
   if (manifest === undefined)

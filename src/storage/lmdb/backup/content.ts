@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Space } from '../../engine.ts';
 import type { Item } from '../../item-text.ts';
-import { entryTextsFrom, lastEntry, type Shipped, shippedOf } from '../log/journal.ts';
-import { chunksOf, runsOf } from '../log/leaves.ts';
+import { type ArchiveMark, entryTextsFrom, lastEntry, readArchiveMark } from '../log/journal.ts';
+import { readChunks, readRuns } from '../log/leaves.ts';
 import { Memtable } from '../log/memtable.ts';
 import { openStoreToRead, type Store } from '../store.ts';
 import { readBytesMax } from './limits.ts';
@@ -26,7 +26,7 @@ type Content = Pick<
 const accountsSpace: Space = 'service:charge-accounts';
 
 /** The last commit of a store that nobody writes to, and what it holds. */
-export async function contentOf(file: string): Promise<Content> {
+export async function describeContent(file: string): Promise<Content> {
   const store = openStoreToRead(file);
   try {
     const memtable = new Memtable(store);
@@ -41,17 +41,17 @@ export async function contentOf(file: string): Promise<Content> {
       } else if (count > 0) counts[kind.replaceAll('-', '_')] = count;
     }
     const at = lastEntry(store)?.entry.at;
-    const shipped = shippedOf(store);
-    const checksum = shipped && chainChecksum(store, shipped);
+    const mark = readArchiveMark(store);
+    const checksum = mark && chainChecksum(store, mark);
     return {
       position: memtable.last,
       ...(at === undefined ? {} : { last_commit_at: new Date(at).toISOString() }),
-      ...(shipped === undefined ? {} : { chain: shipped.chain }),
+      ...(mark === undefined ? {} : { chain: mark.chain }),
       ...(checksum === undefined ? {} : { chain_checksum: checksum }),
       ...{
         store_id: store.format.id,
         counts,
-        accounts: accountsOf(store, memtable),
+        accounts: readAccounts(store, memtable),
         store_format: store.format.format,
       },
     };
@@ -61,15 +61,15 @@ export async function contentOf(file: string): Promise<Content> {
 }
 
 /** What payments have recorded: each charge is committed with its account. */
-function accountsOf(store: Store, memtable: Memtable): readonly ManifestAccount[] {
-  const runs = runsOf(store, accountsSpace, memtable.changesOf(accountsSpace), {});
-  const text = Buffer.concat(Array.from(chunksOf(runs, {}), (chunk) => Buffer.from(chunk))).toString();
+function readAccounts(store: Store, memtable: Memtable): readonly ManifestAccount[] {
+  const runs = readRuns(store, accountsSpace, memtable.changesOf(accountsSpace), {});
+  const text = Buffer.concat(Array.from(readChunks(runs, {}), (chunk) => Buffer.from(chunk))).toString();
   const items = JSON.parse(`[${text}]`) as Item[];
   return items.map(({ name }) => JSON.parse(name) as ManifestAccount);
 }
 
 /** The running checksum after the last commit; undefined when the journal lacks one that was not sent: then a new chain will begin. */
-function chainChecksum(store: Store, { position, checksum }: Shipped): string | undefined {
+function chainChecksum(store: Store, { position, checksum }: ArchiveMark): string | undefined {
   let [running, next] = [checksum, position + 1];
   for (const entry of entryTextsFrom(store, next)) {
     if (entry.commit !== next++) return undefined;
@@ -79,7 +79,7 @@ function chainChecksum(store: Store, { position, checksum }: Shipped): string | 
 }
 
 /** The SHA-256 of a file in hexadecimal. @param rest called after each step */
-export async function checksumOf(path: string, rest: () => void = () => undefined): Promise<string> {
+export async function hashFile(path: string, rest: () => void = () => undefined): Promise<string> {
   const hash = createHash('sha256');
   for await (const bytes of createReadStream(path, { highWaterMark: readBytesMax })) {
     hash.update(bytes);

@@ -41,7 +41,7 @@ function missingBackup(
 }
 
 function between({ position }: Reached, base: Manifest, next: Manifest): BackupFailed {
-  if ((next.timeline ?? 0) === (base.timeline ?? 0)) return gap(position, next.position);
+  if (next.timeline === base.timeline) return gap(position, next.position);
   return new BackupFailed(
     'segments_missing',
     `the machine was set back after commit ${position}, and nothing shows when; ${next.name} is of the time after that`,

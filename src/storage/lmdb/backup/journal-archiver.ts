@@ -2,31 +2,37 @@ import { randomBytes } from 'node:crypto';
 import { readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget } from '../../../backup/target.ts';
 import { journalRetainedBytesMax } from '../limits.ts';
-import { entryTextsFrom, lastEntry, noteShipped, type Shipped, shippedOf } from '../log/journal.ts';
+import {
+  type ArchiveMark,
+  entryTextsFrom,
+  lastEntry,
+  readArchiveMark,
+  writeArchiveMark,
+} from '../log/journal.ts';
 import { openStore, type Store } from '../store.ts';
 import {
+  type ArchiveProgress,
   type LastFailure,
   Lease,
-  lastFailureOf,
   noteFailure,
-  progressOf,
-  type ShippingProgress,
+  readArchiveProgress,
+  readLastFailure,
 } from './archive-state.ts';
 import { heartbeatMs, ownerLookMs, segmentBytesMax, segmentSizeMax } from './limits.ts';
 import { backupsIn } from './listing.ts';
 import { sendHeartbeat } from './notes.ts';
 import { checkOwner, claimTarget } from './owner.ts';
-import { noChecksum, readSegment, SegmentDraft, segmentOf } from './segment.ts';
+import { noChecksum, parseSegmentName, readSegment, SegmentDraft } from './segment.ts';
 
 /** What a round of continuous backup did. */
-interface ShipRound {
+interface ArchiveRound {
   /** Commits that went to the target. */
   readonly commits: number;
   /** Why a new chain was begun, which needs a backup to follow: a sentence; undefined if none was. */
   readonly begun: string | undefined;
 }
 
-export interface ShipperOptions {
+export interface ArchiverOptions {
   /** After this silence of its owner another process takes the lease; the limit of the same name by default. */
   readonly leaseSilenceMsMax?: number;
   /** Bytes of the journal beyond which it keeps nothing for the target; `journalRetainedBytesMax` by default. */
@@ -34,22 +40,22 @@ export interface ShipperOptions {
   /** How often the target gets a sign of life; `heartbeatMs` by default. */
   readonly heartbeatMs?: number;
   /** Called after each step of a segment; killed after any of them, it loses nothing. */
-  readonly passed?: (step: ShipStep) => void;
+  readonly passed?: (step: ArchiveStep) => void;
 }
 
-export const shipSteps = ['read', 'sent', 'noted', 'heartbeat'] as const;
-export type ShipStep = (typeof shipSteps)[number];
+export const archiveSteps = ['read', 'sent', 'noted', 'heartbeat'] as const;
+export type ArchiveStep = (typeof archiveSteps)[number];
 
-const nothing: ShipRound = { commits: 0, begun: undefined };
+const nothing: ArchiveRound = { commits: 0, begun: undefined };
 
 /**
  * Continuous backup: copies the commits of the journal to a target, in segments. Compaction leaves them in the journal until the
- * mark in the store (`Shipped`) has passed them. Call its methods in the process that holds the lease.
+ * mark in the store (`ArchiveMark`) has passed them. Call its methods in the process that holds the lease.
  */
-export class Shipper {
+export class JournalArchiver {
   readonly #store: Store;
   readonly #target: BackupTarget;
-  readonly #options: ShipperOptions;
+  readonly #options: ArchiverOptions;
   readonly lease: Lease;
   /** Whether this process has compared the target with the mark since it took the lease. */
   #isCompared = false;
@@ -57,7 +63,7 @@ export class Shipper {
   #ownerSeenAt = -Infinity;
   #heartbeatAt = -Infinity;
 
-  constructor(file: string, target: BackupTarget, options: ShipperOptions = {}) {
+  constructor(file: string, target: BackupTarget, options: ArchiverOptions = {}) {
     this.#store = openStore(file);
     this.#target = target;
     this.#options = options;
@@ -71,15 +77,15 @@ export class Shipper {
   /** The chain to which segments belong now. */
   get chain(): string | undefined {
     this.#store.root.resetReadTxn();
-    return shippedOf(this.#store)?.chain;
+    return readArchiveMark(this.#store)?.chain;
   }
 
-  get progress(): ShippingProgress {
-    return progressOf(this.#store);
+  get progress(): ArchiveProgress {
+    return readArchiveProgress(this.#store);
   }
 
   get lastFailure(): LastFailure | undefined {
-    return lastFailureOf(this.#store);
+    return readLastFailure(this.#store);
   }
 
   noteFailure(failure: LastFailure): void {
@@ -96,7 +102,7 @@ export class Shipper {
    * Sends what is in the journal. Throws BackupFailed, also if the target belongs to another store; then nothing is lost, and the next
    * round goes on.
    */
-  async round(): Promise<ShipRound> {
+  async round(): Promise<ArchiveRound> {
     const upTo = Date.now();
     await this.#lookAtOwner();
     const done = await this.#ship();
@@ -118,7 +124,7 @@ export class Shipper {
     const { heartbeatMs: pauseMs = heartbeatMs, passed = () => undefined } = this.#options;
     if (performance.now() - this.#heartbeatAt < pauseMs) return;
     this.#store.root.resetReadTxn();
-    const mark = this.lease.isHeld() ? shippedOf(this.#store) : undefined;
+    const mark = this.lease.isHeld() ? readArchiveMark(this.#store) : undefined;
     this.#store.root.resetReadTxn();
     if (mark === undefined) return;
     const { store, chain, position } = mark;
@@ -127,9 +133,9 @@ export class Shipper {
     this.#heartbeatAt = performance.now();
   }
 
-  async #ship(): Promise<ShipRound> {
+  async #ship(): Promise<ArchiveRound> {
     this.#store.root.resetReadTxn();
-    const mark = shippedOf(this.#store);
+    const mark = readArchiveMark(this.#store);
     const reason = this.#whyAnew(mark);
     if (mark === undefined || reason !== undefined) return this.#begin(reason ?? '');
     if (!this.#isCompared && !(await this.#compare(mark)))
@@ -143,7 +149,7 @@ export class Shipper {
     return this.#store.close();
   }
 
-  #whyAnew(mark: Shipped | undefined): string | undefined {
+  #whyAnew(mark: ArchiveMark | undefined): string | undefined {
     if (mark === undefined) return 'continuous backup begins';
     if (mark.store !== this.#store.format.id) return 'the store was restored or copied';
     if (mark.target !== this.#target.name) return 'the target is another one';
@@ -151,10 +157,10 @@ export class Shipper {
   }
 
   /** From here on compaction leaves commits in the journal. */
-  #begin(reason: string): ShipRound {
+  #begin(reason: string): ArchiveRound {
     const isMade = this.#store.write(() => {
       if (!this.lease.isHeld()) return false;
-      noteShipped(this.#store, {
+      writeArchiveMark(this.#store, {
         chain: randomBytes(6).toString('hex'),
         target: this.#target.name,
         store: this.#store.format.id,
@@ -168,14 +174,14 @@ export class Shipper {
     return isMade ? { commits: 0, begun: reason } : nothing;
   }
 
-  async #send(): Promise<ShipRound> {
+  async #send(): Promise<ArchiveRound> {
     const { passed = () => undefined } = this.#options;
     // Commits that are made meanwhile are for the next round.
     const end = lastEntry(this.#store)?.commit ?? 0;
     let commits = 0;
     for (;;) {
       this.#store.root.resetReadTxn();
-      const mark = shippedOf(this.#store);
+      const mark = readArchiveMark(this.#store);
       if (mark === undefined) return { commits, begun: undefined };
       const draft = this.#read(mark, end);
       // The snapshot of the look would keep old pages from being used again.
@@ -195,7 +201,7 @@ export class Shipper {
   }
 
   /** The next commits; undefined when the journal has them no more. */
-  #read({ position, checksum }: Shipped, end: number): SegmentDraft | undefined {
+  #read({ position, checksum }: ArchiveMark, end: number): SegmentDraft | undefined {
     const draft = new SegmentDraft(checksum);
     let next = position + 1;
     for (const entry of entryTextsFrom(this.#store, next)) {
@@ -207,11 +213,11 @@ export class Shipper {
   }
 
   /** @returns whether the mark was still the one that the segment continues */
-  #note(mark: Shipped, position: number, checksum: string): boolean {
+  #note(mark: ArchiveMark, position: number, checksum: string): boolean {
     return this.#store.write(() => {
-      const now = shippedOf(this.#store);
+      const now = readArchiveMark(this.#store);
       if (!this.lease.isHeld() || now?.chain !== mark.chain || now.position !== mark.position) return false;
-      noteShipped(this.#store, { ...mark, position, checksum });
+      writeArchiveMark(this.#store, { ...mark, position, checksum });
       return true;
     });
   }
@@ -220,11 +226,11 @@ export class Shipper {
    * A process that was killed between a segment and its note leaves a segment in front of the mark. If it has other commits than the
    * store, the whole machine was set back, and the chain is of another past. So it is if a backup has commits that the store lacks.
    */
-  async #compare(mark: Shipped): Promise<boolean> {
+  async #compare(mark: ArchiveMark): Promise<boolean> {
     const last = lastEntry(this.#store)?.commit ?? 0;
     const backups = await backupsIn(this.#target);
     if (backups.some(({ chain, position }) => chain === mark.chain && position > last)) return false;
-    const segments = (await this.#target.list()).flatMap(({ name }) => segmentOf(name) ?? []);
+    const segments = (await this.#target.list()).flatMap(({ name }) => parseSegmentName(name) ?? []);
     const ahead = segments.filter(({ chain, last }) => chain === mark.chain && last > mark.position);
     for (const { name, first, last } of ahead) {
       const draft = first === mark.position + 1 ? this.#read(mark, last) : undefined;
@@ -241,15 +247,15 @@ export class Shipper {
 }
 
 /** Ends continuous backup of a store: its journal keeps nothing for it any more. */
-export async function endShipping(file: string): Promise<void> {
+export async function stopArchiving(file: string): Promise<void> {
   const store = openStore(file);
   try {
-    if (shippedOf(store) !== undefined) store.write(() => noteShipped(store, undefined));
+    if (readArchiveMark(store) !== undefined) store.write(() => writeArchiveMark(store, undefined));
   } finally {
     await store.close();
   }
 }
 
-function gapAfter({ position }: Shipped): string {
+function gapAfter({ position }: ArchiveMark): string {
   return `commits from ${position + 1} on are no longer in the journal: the target was away for too long`;
 }

@@ -9,7 +9,7 @@ export const copyReadersMax = 8;
 /** A backup works a tenth of the time while others write. */
 export const restPerWork = 9;
 /** Growth of the store's file from which on a backup does not rest: some seconds of many updates. */
-export const pacedGrowthBytesMax = 128 * 1024 * 1024;
+export const throttledGrowthBytesMax = 128 * 1024 * 1024;
 /** A manifest has a few hundred bytes; a longer file is not ours. */
 export const manifestBytesMax = 64 * 1024;
 /** Characters at which a segment is closed: some seconds of a busy store, and some ten megabytes of memory to write it. */

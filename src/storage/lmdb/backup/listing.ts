@@ -1,8 +1,8 @@
 import type { BackupTarget } from '../../../backup/target.ts';
-import { type Catalogue, goodOf, isGood, readCatalogue } from './catalogue.ts';
+import { type Catalogue, isGood, readCatalogue, restorable } from './catalogue.ts';
 import type { Manifest } from './manifest.ts';
 import { byStore } from './order.ts';
-import { ownerIdOf } from './owner.ts';
+import { readOwnerId } from './owner.ts';
 
 /** The backups that can be restored, by store and in the order of their commits: the newest of the owner is the last. Throws BackupFailed. */
 export async function backupsIn(target: BackupTarget): Promise<readonly Manifest[]> {
@@ -13,8 +13,8 @@ export async function backupsIn(target: BackupTarget): Promise<readonly Manifest
 export async function backupsByStore(
   target: BackupTarget,
 ): Promise<ReadonlyMap<string, readonly Manifest[]>> {
-  const [catalogue, ownerId] = await Promise.all([readCatalogue(target), ownerIdOf(target)]);
-  return byStore(goodOf(catalogue), ownerId);
+  const [catalogue, ownerId] = await Promise.all([readCatalogue(target), readOwnerId(target)]);
+  return byStore(restorable(catalogue), ownerId);
 }
 
 /** A backup as its manifest describes it. */
@@ -47,9 +47,9 @@ export async function describeBackups(
   countMax: number,
   known: Map<string, Manifest>,
 ): Promise<DescribedBackups> {
-  const [catalogue, ownerId] = await Promise.all([readCatalogue(target, known), ownerIdOf(target)]);
+  const [catalogue, ownerId] = await Promise.all([readCatalogue(target, known), readOwnerId(target)]);
   const unusable = unusableIn(catalogue).toReversed();
-  const good = [...byStore(goodOf(catalogue), ownerId).values()].flat().toReversed();
+  const good = [...byStore(restorable(catalogue), ownerId).values()].flat().toReversed();
   const described = good.map((manifest) => ({ name: manifest.name, bytes: manifest.bytes, manifest }));
   return { total: unusable.length + good.length, newest: [...unusable, ...described].slice(0, countMax) };
 }

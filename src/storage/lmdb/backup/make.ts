@@ -1,12 +1,12 @@
 import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { asBackupFailure, BackupFailed, type BackupTarget } from '../../../backup/target.ts';
-import { draftsOf, flush, removeDeadDrafts } from '../../../durable-files.ts';
+import { draftFolder, flush, removeDeadDrafts } from '../../../durable-files.ts';
 import { SettingsError } from '../../../errors.ts';
 import { version } from '../../../version.ts';
 import { type Progress, verifyStore } from '../file/verify.ts';
 import { openStoreToRead } from '../store.ts';
-import { checksumOf, contentOf } from './content.ts';
+import { describeContent, hashFile } from './content.ts';
 import { backupsByStore } from './listing.ts';
 import {
   dataFile,
@@ -19,10 +19,10 @@ import {
 } from './manifest.ts';
 import { noteNewest } from './notes.ts';
 import { nextTimeline } from './order.ts';
-import { checkOwner, claimSteps, claimTarget, settledStoreId } from './owner.ts';
+import { checkOwner, claimSteps, claimTarget, settleStoreId } from './owner.ts';
 import { keepNewest, tidy } from './retention.ts';
 import { copySnapshot, type Rest } from './snapshot-copy.ts';
-import { Pace } from './throttle.ts';
+import { Throttle } from './throttle.ts';
 
 /** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
 export const backupSteps = [
@@ -63,19 +63,19 @@ export async function makeBackup(
   if (isLocal) checkIsElsewhere(file, target.name);
   await target.prepare();
   const folder = dirname(file);
-  const drafts = target.drafts ?? draftsOf(folder);
-  const pace = new Pace(file);
-  const rest = () => pace.rest();
+  const drafts = target.drafts ?? draftFolder(folder);
+  const throttle = new Throttle(file);
+  const rest = () => throttle.rest();
   try {
     if (!isLocal) removeDeadDrafts(folder);
-    const storeId = await settledStoreId(file);
+    const storeId = await settleStoreId(file);
     await claimTarget(target, storeId, { takesOver: takesOver === true, passed });
     await tidy(target, storeId);
     mkdirSync(drafts, { mode: 0o700 });
     passed('begun');
     const { name, now } = await freeName(target);
     const copy = join(drafts, 'store.mdb');
-    await copyOf(file, copy, rest);
+    await copyStore(file, copy, rest);
     chmodSync(copy, 0o600);
     flush(copy);
     passed('copied');
@@ -84,7 +84,7 @@ export async function makeBackup(
       rest();
     });
     passed('verified');
-    const content = await contentOf(copy);
+    const content = await describeContent(copy);
     const made = (await backupsByStore(target)).get(storeId) ?? [];
     const timeline = nextTimeline(made, content);
     const manifest: Manifest = {
@@ -95,7 +95,7 @@ export async function makeBackup(
       ...{ store_id: storeId, timeline },
       file: dataFile(name),
       bytes: statSync(copy).size,
-      sha256: await checksumOf(copy, rest),
+      sha256: await hashFile(copy, rest),
       service_version: version,
     };
     passed('described');
@@ -115,7 +115,7 @@ export async function makeBackup(
   } catch (error) {
     throw asBackupFailure(error, target.name);
   } finally {
-    pace.end();
+    throttle.end();
     rmSync(drafts, { recursive: true, force: true });
   }
 }
@@ -154,7 +154,7 @@ async function checkIsListed(target: BackupTarget, { name, file, bytes, sha256 }
   );
 }
 
-async function copyOf(file: string, to: string, rest: Rest): Promise<void> {
+async function copyStore(file: string, to: string, rest: Rest): Promise<void> {
   const store = openStoreToRead(file);
   try {
     await copySnapshot(store, file, to, rest);

@@ -66,7 +66,7 @@ export function manifestFile(name: string): string {
 }
 
 /** The backup to which a file of the target folder belongs; undefined if it is not ours. */
-export function nameOf(file: string): string | undefined {
+export function backupName(file: string): string | undefined {
   const name = file.replace(/\.(mdb|json)$/, '');
   return name !== file && namePattern.test(name) ? name : undefined;
 }

@@ -62,7 +62,7 @@ export function readHeartbeat(
 }
 
 /** The id of the store of a heartbeat; undefined if the file is none. */
-export function storeOfHeartbeat(file: string): string | undefined {
+export function parseHeartbeatName(file: string): string | undefined {
   return heartbeatPattern.exec(file)?.[1];
 }
 

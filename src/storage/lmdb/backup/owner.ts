@@ -5,7 +5,7 @@ import { notedCommit } from '../file/failure.ts';
 import { isFile } from '../file/format.ts';
 import { lastEntry } from '../log/journal.ts';
 import { openStore, openStoreToRead } from '../store.ts';
-import { goodOf, readCatalogue } from './catalogue.ts';
+import { readCatalogue, restorable } from './catalogue.ts';
 import { claimSettleMs, formerStoresMax, manifestBytesMax } from './limits.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function readOwner(target: BackupTarget): Promise<Owner | 'damaged'
 }
 
 /** The id of the owner, if the target says it. */
-export async function ownerIdOf(target: BackupTarget): Promise<string | undefined> {
+export async function readOwnerId(target: BackupTarget): Promise<string | undefined> {
   const owner = await readOwner(target);
   return owner === 'damaged' ? undefined : owner?.store_id;
 }
@@ -63,7 +63,7 @@ export async function claimTarget(
   if (ownerId === storeId) return;
   if (!takesOver) await checkIsFree(target, storeId, owner);
   passed('looked');
-  const bytes = recordBytes(claimOf(storeId, owner));
+  const bytes = recordBytes(newClaim(storeId, owner));
   if (owner === undefined) await target.put(ownerFile, bytes);
   else await target.replace(ownerFile, bytes);
   passed('written');
@@ -102,12 +102,12 @@ async function checkIsFree(
   if (owner === 'damaged') throw damaged(target);
   if (owner !== undefined) throw owned(target, storeId, owner.store_id);
   // The file that names the owner may have been deleted.
-  const ids = goodOf(await readCatalogue(target)).map(({ store_id }) => store_id);
+  const ids = restorable(await readCatalogue(target)).map(({ store_id }) => store_id);
   const other = ids.at(-1);
   if (other !== undefined && !ids.includes(storeId)) throw owned(target, storeId, other);
 }
 
-function claimOf(storeId: string, before: Owner | 'damaged' | undefined): Owner {
+function newClaim(storeId: string, before: Owner | 'damaged' | undefined): Owner {
   const since = new Date().toISOString();
   const { store_id, former = [] } = before === 'damaged' ? {} : (before ?? {});
   const all = store_id === undefined ? former : [...former, { store_id, until: since }];
@@ -134,7 +134,7 @@ function damaged({ name }: BackupTarget): BackupFailed {
  * The id of a store. A store that is a copy, or that was overwritten by an older one, gets its new id first, as when a service opens it:
  * a backup under the id of the original would be taken for one of that. Throws as `openStore` does.
  */
-export async function settledStoreId(file: string): Promise<string> {
+export async function settleStoreId(file: string): Promise<string> {
   const noted = notedCommit(file);
   const found = openStoreToRead(file);
   const { id, file: notedFile } = found.format;

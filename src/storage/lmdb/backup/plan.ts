@@ -1,6 +1,12 @@
 import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { SettingsError } from '../../../errors.ts';
-import { type Catalogue, type CatalogueEntry, goodOf, problemOf, readCatalogue } from './catalogue.ts';
+import {
+  type Catalogue,
+  type CatalogueEntry,
+  describeProblem,
+  readCatalogue,
+  restorable,
+} from './catalogue.ts';
 import { futureSlackMs } from './limits.ts';
 import type { Manifest } from './manifest.ts';
 import {
@@ -13,7 +19,7 @@ import {
 } from './notes.ts';
 import { byStore, compareBackups, comparePlaces } from './order.ts';
 import { ownerFile, readOwner } from './owner.ts';
-import { type SegmentName, segmentOf } from './segment.ts';
+import { parseSegmentName, type SegmentName } from './segment.ts';
 
 /** What to restore. */
 export interface Wanted {
@@ -47,7 +53,7 @@ export interface Plan {
 /** The backup to begin with, and what is known of the commits after it. Throws SettingsError if there is none, BackupFailed. */
 export async function planRestore(target: BackupTarget, wanted: Wanted, now: number): Promise<Plan> {
   const [catalogue, owner] = await Promise.all([readCatalogue(target), readOwner(target)]);
-  if (wanted.name !== undefined) return planOfOne(target, catalogue.entries, wanted.name);
+  if (wanted.name !== undefined) return planSingleBackup(target, catalogue.entries, wanted.name);
   const ownerId = owner === 'damaged' ? undefined : owner?.store_id;
   const [id, backups] = storeToRestore(target, catalogue, ownerId, wanted.store);
   const [newest, heartbeat] = await Promise.all([readNewest(target, id), readHeartbeat(target, id)]);
@@ -61,9 +67,9 @@ export async function planRestore(target: BackupTarget, wanted: Wanted, now: num
       : []),
   ];
   const note = newest === 'damaged' ? undefined : newest;
-  const { problems, notes } = problemsOf(catalogue.entries, { id, backups, note });
+  const { problems, notes } = sortProblems(catalogue.entries, { id, backups, note });
   return {
-    bases: basesOf(target, backups, wanted, now),
+    bases: usableBases(target, backups, wanted, now),
     segments: segmentsIn(catalogue),
     chains: new Set(catalogue.entries.flatMap(({ manifest }) => manifest?.chain ?? [])),
     backups,
@@ -74,10 +80,10 @@ export async function planRestore(target: BackupTarget, wanted: Wanted, now: num
   };
 }
 
-function planOfOne(target: BackupTarget, entries: readonly CatalogueEntry[], name: string): Plan {
+function planSingleBackup(target: BackupTarget, entries: readonly CatalogueEntry[], name: string): Plan {
   const entry = entries.find((each) => each.name === name);
   if (entry === undefined) throw new SettingsError([`${target.name}: there is no backup ${name}`]);
-  const problem = problemOf(entry);
+  const problem = describeProblem(entry);
   if (problem !== undefined || entry.manifest === undefined)
     throw new BackupFailed('backup_damaged', `${target.name}: ${problem}; restore another backup`);
   const bases = [entry.manifest];
@@ -92,7 +98,7 @@ function storeToRestore(
   ownerId: string | undefined,
   wanted: string | undefined,
 ): readonly [id: string, backups: readonly Manifest[]] {
-  const stores = [...byStore(goodOf(catalogue), ownerId)];
+  const stores = [...byStore(restorable(catalogue), ownerId)];
   const found = wanted === undefined ? stores : stores.filter(([id]) => id === wanted);
   const [only] = found;
   if (only === undefined) throw noBackup(target, catalogue, wanted);
@@ -106,12 +112,12 @@ function storeToRestore(
 
 function describeStore(id: string, backups: readonly Manifest[], ownerId: string | undefined): string {
   const newest = backups.at(-1);
-  const last = newest && `the newest has commit ${newest.position} of ${textOf(stateAt(newest))}`;
+  const last = newest && `the newest has commit ${newest.position} of ${isoTime(stateAt(newest))}`;
   return `${id} (${backups.length} backups, ${last}${id === ownerId ? '; the target belongs to it' : ''})`;
 }
 
 function noBackup({ name }: BackupTarget, { entries }: Catalogue, store: string | undefined): Error {
-  const problems = entries.flatMap((entry) => problemOf(entry) ?? []);
+  const problems = entries.flatMap((entry) => describeProblem(entry) ?? []);
   if (problems.length > 0)
     return new BackupFailed('backup_damaged', `${name}: there is no good backup: ${problems.join('; ')}`);
   const which = store === undefined ? 'backup' : `backup of store ${store}`;
@@ -125,7 +131,7 @@ interface OfStore {
 }
 
 /** Sorts what is wrong with backups by whether a newer good one is known. */
-function problemsOf(
+function sortProblems(
   entries: readonly CatalogueEntry[],
   { id, backups, note }: OfStore,
 ): { readonly problems: readonly string[]; readonly notes: readonly string[] } {
@@ -133,7 +139,7 @@ function problemsOf(
   const problems: string[] = [];
   const notes: string[] = [];
   for (const entry of entries) {
-    const problem = problemOf(entry);
+    const problem = describeProblem(entry);
     if (problem === undefined) continue;
     const { manifest } = entry;
     if (manifest !== undefined && manifest.store_id !== id) continue;
@@ -149,7 +155,7 @@ function problemsOf(
 }
 
 /** Throws SettingsError if all backups are later, and BackupFailed if their times contradict their order. */
-function basesOf(
+function usableBases(
   target: BackupTarget,
   backups: readonly Manifest[],
   { at = Infinity, position = Infinity }: Wanted,
@@ -163,7 +169,7 @@ function basesOf(
   if (newest === undefined)
     throw new SettingsError([
       at < Infinity
-        ? `--at: the oldest backup of ${target.name} is of ${oldest && textOf(stateAt(oldest))}`
+        ? `--at: the oldest backup of ${target.name} is of ${oldest && isoTime(stateAt(oldest))}`
         : `--position: the oldest backup of ${target.name} has commit ${oldest?.position}`,
     ]);
   const contradicting = known.find((each) => stateAt(each) > at && compareBackups(each, newest) < 0);
@@ -181,12 +187,12 @@ function stateAt({ last_commit_at, time }: Manifest): number {
   return Date.parse(last_commit_at ?? time);
 }
 
-function textOf(time: number): string {
+function isoTime(time: number): string {
   return new Date(time).toISOString();
 }
 
 function segmentsIn({ files }: Catalogue): readonly SegmentName[] {
   return files
-    .flatMap((file) => segmentOf(file.name) ?? [])
+    .flatMap((file) => parseSegmentName(file.name) ?? [])
     .sort((one, other) => one.first - other.first || one.last - other.last);
 }

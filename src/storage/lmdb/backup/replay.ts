@@ -1,5 +1,5 @@
 import { Compaction } from '../log/compaction.ts';
-import { appendEntry, noteShipped } from '../log/journal.ts';
+import { appendEntry, writeArchiveMark } from '../log/journal.ts';
 import { Memtable } from '../log/memtable.ts';
 import { openStore, type Store } from '../store.ts';
 import { clearFailure, clearLease } from './archive-state.ts';
@@ -20,7 +20,7 @@ export class Replay {
     this.#compaction = new Compaction(this.#store, this.#memtable);
     // Its continuous backup is that of the store that it was copied from.
     this.#store.write(() => {
-      noteShipped(this.#store, undefined);
+      writeArchiveMark(this.#store, undefined);
       clearLease(this.#store);
       clearFailure(this.#store);
     });

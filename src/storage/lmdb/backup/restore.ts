@@ -7,7 +7,7 @@ import type { Engine } from '../../engine.ts';
 import { type Progress, verifyStore } from '../file/verify.ts';
 import { openLmdbEngine, restoreDraft, storeFile } from '../open.ts';
 import { renewStoreId } from '../store.ts';
-import { contentOf, writeChecked } from './content.ts';
+import { describeContent, writeChecked } from './content.ts';
 import { lossesAtEnd } from './end.ts';
 import type { Manifest } from './manifest.ts';
 import { type Plan, planRestore, type Wanted } from './plan.ts';
@@ -116,7 +116,7 @@ async function placeBase(
   losses: Losses,
 ): Promise<Manifest> {
   for (const base of bases) {
-    const problem = await problemOfDownload(target, base, copy);
+    const problem = await findDownloadProblem(target, base, copy);
     if (problem === undefined) return base;
     const loss = new BackupFailed('backup_damaged', `${base.name}: ${problem}`);
     if (bases.at(-1) === base) throw new BackupFailed(loss.code, `${loss.message}; restore another backup`);
@@ -128,7 +128,7 @@ async function placeBase(
 }
 
 /** @returns what is wrong with a backup; undefined if nothing is */
-async function problemOfDownload(
+async function findDownloadProblem(
   target: BackupTarget,
   manifest: Manifest,
   copy: string,
@@ -137,7 +137,7 @@ async function problemOfDownload(
   if (bytes === undefined) return `its file has gone from ${target.name}`;
   if ((await writeChecked(bytes, copy)) !== manifest.sha256)
     return 'its file has another checksum than its manifest';
-  const { position, store_id } = await contentOf(copy);
+  const { position, store_id } = await describeContent(copy);
   return store_id !== manifest.store_id || position !== manifest.position
     ? 'its file is of another backup than its manifest'
     : undefined;

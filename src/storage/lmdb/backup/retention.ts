@@ -1,11 +1,11 @@
 import { readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
-import { goodOf, readCatalogue } from './catalogue.ts';
+import { readCatalogue, restorable } from './catalogue.ts';
 import { segmentBytesMax } from './limits.ts';
-import { dataFile, type Manifest, manifestFile, nameOf } from './manifest.ts';
-import { readNewest, storeOfHeartbeat } from './notes.ts';
+import { backupName, dataFile, type Manifest, manifestFile } from './manifest.ts';
+import { parseHeartbeatName, readNewest } from './notes.ts';
 import { byStore } from './order.ts';
-import { readSegment, type SegmentName, segmentOf } from './segment.ts';
+import { parseSegmentName, readSegment, type SegmentName } from './segment.ts';
 
 /** Deletes what nobody needs any more. It never touches the backups of another store, which may be all that is left of it. */
 
@@ -18,7 +18,7 @@ export async function tidy(target: BackupTarget, storeId: string): Promise<void>
   const all = new Set(files.map(({ name }) => name));
   const made = newest === 'damaged' ? undefined : newest?.name;
   const left = files.filter((file) => {
-    const name = nameOf(file.name);
+    const name = backupName(file.name);
     const isListed = name === undefined || name === made || all.has(manifestFile(name));
     return !isListed && target.isAbandoned(file);
   });
@@ -36,7 +36,7 @@ export async function keepNewest(
   keep: number,
   made: Manifest,
 ): Promise<readonly string[]> {
-  const stores = byStore(goodOf(await readCatalogue(target)), made.store_id);
+  const stores = byStore(restorable(await readCatalogue(target)), made.store_id);
   const others = (stores.get(made.store_id) ?? []).filter(({ name }) => name !== made.name);
   const old = others.slice(0, Math.max(0, others.length - (keep - 1)));
   for (const { name } of old) {
@@ -53,7 +53,7 @@ export async function keepNewest(
     elsewhere,
   });
   const heartbeats = files.filter(({ name }) => {
-    const id = storeOfHeartbeat(name);
+    const id = parseHeartbeatName(name);
     return id !== undefined && id !== made.store_id && !stores.has(id);
   });
   await target.remove([...useless, ...heartbeats].map(({ name }) => name));
@@ -81,7 +81,7 @@ async function uselessSegments(
   const ofOthers = new Set(elsewhere.map(({ chain }) => chain));
   const useless: SegmentName[] = [];
   const isOurs = new Map<string, boolean>();
-  for (const segment of files.flatMap(({ name }) => segmentOf(name) ?? [])) {
+  for (const segment of files.flatMap(({ name }) => parseSegmentName(name) ?? [])) {
     const { chain, last } = segment;
     const from = needed.get(chain);
     if (from !== undefined || ofDeleted.has(chain) || ofOthers.has(chain)) {
@@ -91,13 +91,13 @@ async function uselessSegments(
     // No backup has this chain any more, or none has it yet.
     if (last > made.position) continue;
     if (!isOurs.has(chain))
-      isOurs.set(chain, elsewhere.length === 0 || (await storeOf(target, segment)) === made.store_id);
+      isOurs.set(chain, elsewhere.length === 0 || (await readStoreId(target, segment)) === made.store_id);
     if (isOurs.get(chain)) useless.push(segment);
   }
   return useless;
 }
 
-async function storeOf(target: BackupTarget, { name }: SegmentName): Promise<string | undefined> {
+async function readStoreId(target: BackupTarget, { name }: SegmentName): Promise<string | undefined> {
   const bytes = await readSmall(target, name, segmentBytesMax);
   const segment = bytes && (await readSegment(bytes).catch(() => undefined));
   return segment?.head.store_id;

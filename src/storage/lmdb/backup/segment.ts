@@ -62,7 +62,7 @@ export class SegmentDraft {
 
   add(entry: EntryText): void {
     const { commit, at, spaces } = entry;
-    const line = lineOf(commit, at, spaces);
+    const line = commitLine(commit, at, spaces);
     if (this.#last === undefined) this.#first = commit;
     this.#last = entry;
     this.#lines.push(line);
@@ -104,7 +104,7 @@ export class BadSegment extends Error {}
 /** Reads a segment and proves it by its checksums. Throws BadSegment with what is wrong. */
 export async function readSegment(bytes: Buffer): Promise<Segment> {
   const text = await decompressed(bytes);
-  const [head, ...lines] = linesOf(text);
+  const [head, ...lines] = splitLines(text);
   const { segment, first, last, before, after } = head as SegmentHead;
   if (segment !== segmentVersion) throw new BadSegment('is of another version, or is no segment');
   const commits: CommitLine[] = [];
@@ -129,7 +129,7 @@ async function decompressed(bytes: Buffer): Promise<string> {
   }
 }
 
-function linesOf(text: string): readonly [head: unknown, ...lines: string[]] {
+function splitLines(text: string): readonly [head: unknown, ...lines: string[]] {
   if (!text.endsWith('\n')) throw new BadSegment('is torn: its last line is not complete');
   const [head = '', ...lines] = text.slice(0, -1).split('\n');
   return [parsed(head) ?? {}, ...lines];
@@ -145,10 +145,10 @@ function parsed(line: string): unknown {
 
 /** The running checksum after one more commit. */
 export function checksumAfter(checksum: string, { commit, at, spaces }: EntryText): string {
-  return continued(checksum, lineOf(commit, at, spaces));
+  return continued(checksum, commitLine(commit, at, spaces));
 }
 
-function lineOf(commit: number, at: number, spaces: string): string {
+function commitLine(commit: number, at: number, spaces: string): string {
   return `[${commit},${at},${spaces}]`;
 }
 
@@ -173,7 +173,7 @@ function segmentName({ chain, first, last }: Omit<SegmentName, 'name'>): string 
 }
 
 /** Undefined if the file is no segment. */
-export function segmentOf(name: string): SegmentName | undefined {
+export function parseSegmentName(name: string): SegmentName | undefined {
   const [, chain, first, last] = pattern.exec(name) ?? [];
   return chain === undefined ? undefined : { name, chain, first: Number(first), last: Number(last) };
 }

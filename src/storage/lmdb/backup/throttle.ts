@@ -1,13 +1,13 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { readHead } from '../file/pages.ts';
-import { pacedGrowthBytesMax, restPerWork } from './limits.ts';
+import { restPerWork, throttledGrowthBytesMax } from './limits.ts';
 
 /**
  * Leaves the machine to those who write to the store: the lowest priority alone does not, because a backup then still takes every
  * moment in which they wait for the disk. While nobody writes, a backup works without rests. So it does once the file has grown by much,
  * because the snapshot of a copy keeps the pages that are rewritten meanwhile from being used again.
  */
-export class Pace {
+export class Throttle {
   readonly #file: number;
   readonly #bytes: number;
   #transaction: bigint | undefined;
@@ -24,7 +24,7 @@ export class Pace {
   rest(): void {
     const transaction = this.#lastTransaction();
     const isInUse = transaction !== this.#transaction;
-    const mayRest = fstatSync(this.#file).size - this.#bytes < pacedGrowthBytesMax;
+    const mayRest = fstatSync(this.#file).size - this.#bytes < throttledGrowthBytesMax;
     if (isInUse && mayRest) sleep((cpuMs() - this.#workedMs) * restPerWork);
     this.#transaction = transaction;
     this.#workedMs = cpuMs();

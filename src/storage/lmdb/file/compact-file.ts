@@ -62,7 +62,7 @@ async function copyCompacted(file: string, to: string): Promise<number> {
     const copy = openStore(to);
     try {
       copy.write(() => makeFormat(to, copy.root, store.format.id));
-      return lastCommitOf(copy);
+      return lastCommit(copy);
     } finally {
       await copy.close();
     }
@@ -78,7 +78,7 @@ async function replace(file: string, copy: string, position: number): Promise<vo
   try {
     mutex.hold(() => {
       rejectOpen(file, otherProcessesOn(store.root));
-      if (lastCommitOf(store) !== position)
+      if (lastCommit(store) !== position)
         throw new TransientError(`data (COUNTERFOIL_DATA): ${file} was written to meanwhile; run this again`);
       // At once, although it returns a promise. A process that opens the new file must not find LMDB's lock file in use.
       void store.root.close();
@@ -90,7 +90,7 @@ async function replace(file: string, copy: string, position: number): Promise<vo
   }
 }
 
-function lastCommitOf({ journal }: ReturnType<typeof openStore>): number {
+function lastCommit({ journal }: ReturnType<typeof openStore>): number {
   const [last = 0] = journal.getKeys({ reverse: true, limit: 1 });
   return last;
 }

@@ -49,13 +49,13 @@ export function notedCommit(storeFile: string): number {
 export function noteCommit(storeFile: string, commit: number): void {
   const probe = openSync(`${storeFile}-probe`, constants.O_RDWR | constants.O_CREAT, 0o600);
   try {
-    writeSync(probe, numberOf(commit), 0, numberBytes, 0);
+    writeSync(probe, encodeCommit(commit), 0, numberBytes, 0);
   } finally {
     closeSync(probe);
   }
 }
 
-function numberOf(commit: number): Buffer {
+function encodeCommit(commit: number): Buffer {
   const number = Buffer.alloc(numberBytes);
   number.writeUIntLE(commit, 0, numberBytes);
   return number;
@@ -82,7 +82,7 @@ export class DiskProbe {
    */
   constructor(storeFile: string, reusableBytes: () => number, reserveBytes = diskReserveBytes) {
     this.#folder = dirname(storeFile);
-    this.#files = [storeFile, `${storeFile}-lock`].map((path) => ({ path, identity: identityOf(path) }));
+    this.#files = [storeFile, `${storeFile}-lock`].map((path) => ({ path, identity: inodeName(path) }));
     this.#reserveBytes = reserveBytes;
     this.#reusableBytes = reusableBytes;
     this.#probe = openSync(`${storeFile}-probe`, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -99,7 +99,7 @@ export class DiskProbe {
    */
   whyUnwritable(bytes: number, freeingBytes = () => bytes): Failure | undefined {
     try {
-      const moved = this.#files.find(({ path, identity }) => identityOf(path) !== identity);
+      const moved = this.#files.find(({ path, identity }) => inodeName(path) !== identity);
       if (moved !== undefined) return { kind: 'gone', reason: `${moved.path} was removed or replaced` };
       const { bavail, bsize } = statfsSync(this.#folder);
       const lack = this.#lackOf(bavail * bsize, bytes, freeingBytes);
@@ -116,7 +116,7 @@ export class DiskProbe {
   /** Notes a commit after its flush. A note that is lost does no harm. */
   note(commit: number): void {
     try {
-      writeSync(this.#probe, numberOf(commit), 0, numberBytes, 0);
+      writeSync(this.#probe, encodeCommit(commit), 0, numberBytes, 0);
     } catch {
       // The next transaction finds the disk full.
     }
@@ -132,7 +132,7 @@ export class DiskProbe {
 }
 
 /** Empty when there is no such file. */
-function identityOf(path: string): string {
+function inodeName(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined ? '' : `${found.dev}:${found.ino}`;
 }

@@ -42,7 +42,7 @@ interface Found {
  * Reads the format of an open store, or writes it to a new one. A store whose file is another one than before gets a new id. Nothing may
  * be written before this check: the file may belong to another program. Throws SettingsError for another format, and DamagedStoreError.
  */
-export function formatOf(
+export function readOrMakeFormat(
   file: string,
   root: RootDatabase<string, string>,
   { isEmpty, readOnly }: Found,
@@ -59,7 +59,7 @@ function readFormat(file: string, root: RootDatabase<string, string>): Format {
   if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
   const { checksum, ...format } = found;
   if (format.format !== formatVersion) throw problem(file, otherVersion(format.format));
-  if (checksum !== checksumOf(format))
+  if (checksum !== descriptionChecksum(format))
     throw damage(file, 'is damaged: the entry that describes it has a wrong checksum');
   return format as Format;
 }
@@ -67,7 +67,7 @@ function readFormat(file: string, root: RootDatabase<string, string>): Format {
 /** Throws SettingsError if a store describes itself as one of another format. A damaged description may be of this one. */
 export function rejectOtherFormat(file: string, description: string): void {
   const { checksum, ...found } = parsed(description) ?? { format: formatVersion };
-  const isWhole = checksum === undefined || checksum === checksumOf(found);
+  const isWhole = checksum === undefined || checksum === descriptionChecksum(found);
   if (isWhole && found.format !== formatVersion) throw problem(file, otherVersion(found.format));
 }
 
@@ -86,12 +86,12 @@ interface Described {
 
 /** Writes the format. Call it within a write transaction, and only to a store of this format or an empty file. */
 export function makeFormat(file: string, root: RootDatabase<string, string>, id = newId()): Format {
-  const format = { format: formatVersion, id, file: identityOf(file) } as const;
-  root.putSync(formatKey, JSON.stringify({ ...format, checksum: checksumOf(format) }));
+  const format = { format: formatVersion, id, file: fileIdentity(file) } as const;
+  root.putSync(formatKey, JSON.stringify({ ...format, checksum: descriptionChecksum(format) }));
   return format;
 }
 
-function checksumOf(format: object): number {
+function descriptionChecksum(format: object): number {
   return crc32(JSON.stringify(format));
 }
 
@@ -149,8 +149,8 @@ interface State extends FileIdentity {
  */
 export function wholeState(file: string): State | undefined {
   if (!existsSync(file)) return undefined;
-  const state = stateOf(file);
-  return problemOfStructure(file) === undefined ? state : undefined;
+  const state = readState(file);
+  return findStructureProblem(file) === undefined ? state : undefined;
 }
 
 /**
@@ -160,16 +160,16 @@ export function wholeState(file: string): State | undefined {
  * @param whole need not be checked again
  */
 export function checkStructure(file: string, whole?: State): void {
-  if (!existsSync(file) || (whole !== undefined && isDeepStrictEqual(stateOf(file), whole))) return;
-  const found = problemOfStructure(file);
+  if (!existsSync(file) || (whole !== undefined && isDeepStrictEqual(readState(file), whole))) return;
+  const found = findStructureProblem(file);
   if (found !== undefined) throw damage(file, `is damaged: ${found}`);
 }
 
-function stateOf(file: string): State {
-  return { ...identityOf(file), transaction: withFile(file, readHead)?.transaction };
+function readState(file: string): State {
+  return { ...fileIdentity(file), transaction: withFile(file, readHead)?.transaction };
 }
 
-function problemOfStructure(file: string): string | undefined {
+function findStructureProblem(file: string): string | undefined {
   return withFile(file, (descriptor) =>
     fstatSync(descriptor).size === 0 ? undefined : structureProblem(descriptor),
   );
@@ -226,14 +226,14 @@ interface FileIdentity {
   readonly bornAt: string;
 }
 
-function identityOf(file: string): FileIdentity {
+function fileIdentity(file: string): FileIdentity {
   const { ino, birthtimeNs } = statSync(file, { bigint: true });
   return { inode: String(ino), bornAt: String(birthtimeNs) };
 }
 
 /** An inode is used again after its file was removed, so the time of birth counts too, where the file system keeps it. */
 export function isFile(file: string, noted: FileIdentity): boolean {
-  const { inode, bornAt } = identityOf(file);
+  const { inode, bornAt } = fileIdentity(file);
   return inode === noted.inode && (bornAt === noted.bornAt || !keepsBirth(file));
 }
 

@@ -19,7 +19,7 @@ import {
   inNode,
   inOverflow,
   inPage,
-  newerOf,
+  newerHead,
   nodeFlags,
   numberAt,
   pageBytes,
@@ -43,11 +43,11 @@ const freeListFlags = 0x4008;
 export function structureProblem(file: number): string | undefined {
   const heads = readHeads(file);
   if (heads === undefined) return 'it has no valid meta pages';
-  return problemOf(() => new PageCheck(file, heads).run());
+  return catchBroken(() => new PageCheck(file, heads).run());
 }
 
 /** What a check throws about the file, in words. */
-export function problemOf(check: () => void): string | undefined {
+export function catchBroken(check: () => void): string | undefined {
   try {
     check();
     return undefined;
@@ -78,7 +78,7 @@ export class PageCheck {
 
   constructor(file: number, heads: readonly [Head, Head]) {
     this.#heads = heads;
-    this.#head = newerOf(heads);
+    this.#head = newerHead(heads);
     this.#pages = new PageFile(file, this.#head);
   }
 

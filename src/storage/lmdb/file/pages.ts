@@ -64,11 +64,11 @@ export interface Head {
 /** The newer of the two meta pages. Undefined when the file is not an LMDB file, or ends within its meta pages. */
 export function readHead(file: number): Head | undefined {
   const heads = readHeads(file);
-  return heads && newerOf(heads);
+  return heads && newerHead(heads);
 }
 
 /** As LMDB chooses: of two with the same number the first, as in a store that nothing was written to. */
-export function newerOf([first, second]: readonly [Head, Head]): Head {
+export function newerHead([first, second]: readonly [Head, Head]): Head {
   return first.transaction >= second.transaction ? first : second;
 }
 
@@ -78,10 +78,10 @@ export function readHeads(file: number): readonly [Head, Head] | undefined {
   if (readSync(file, bytes, 0, bytes.length, 0) < bytes.length) return undefined;
   const metas = [bytes.subarray(0, pageBytes), bytes.subarray(pageBytes)] as const;
   if (metas.some((meta) => meta.readUInt32LE(inMeta.magic) !== magic)) return undefined;
-  return [headOf(metas[0]), headOf(metas[1])];
+  return [readMeta(metas[0]), readMeta(metas[1])];
 }
 
-function headOf(meta: Buffer): Head {
+function readMeta(meta: Buffer): Head {
   const main = treeAt(meta, inMeta.main);
   return {
     version: meta.readUInt32LE(inMeta.version),

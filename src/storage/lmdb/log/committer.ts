@@ -82,18 +82,18 @@ export class Committer {
       this.#append(spaces, countOfChanges(changed));
     } else if (!mayGrow) {
       // Rejected commits that keep coming must not keep an idle store from compacting, which makes room for them.
-      this.#foldSome(compactionStepSize);
+      this.#compactNow(compactionStepSize);
     }
     return results;
   }
 
   /** Compacts about `sizeMax` characters of changes. Call it within a write transaction, when the store is idle. */
-  fold(sizeMax: number): void {
+  compactIdle(sizeMax: number): void {
     this.#begin();
-    this.#foldSome(sizeMax);
+    this.#compactNow(sizeMax);
   }
 
-  #foldSome(sizeMax: number): void {
+  #compactNow(sizeMax: number): void {
     if (!this.canCompact) return;
     if (!this.#compaction.isUnderWay) this.#compaction.begin();
     this.#compactStep(sizeMax);

@@ -4,8 +4,8 @@ import { bytesOf, lastLeafKey, leafKey } from '../file/databases.ts';
 import { countOf, emptySortedRun, idAtIndex, type SortedRun } from '../file/sorted-run.ts';
 import { leafBytesMax } from '../limits.ts';
 import type { Store } from '../store.ts';
-import { dropFolded } from './journal.ts';
-import { changesIn, leafAfter, leafOf } from './leaves.ts';
+import { trimCompacted } from './journal.ts';
+import { changesIn, findLeaf, leafAfter } from './leaves.ts';
 import type { Change, Memtable } from './memtable.ts';
 import { joined, type RunSize, withChanges } from './merge.ts';
 
@@ -55,7 +55,7 @@ export class Compaction {
       }
       const { space, changes } = next;
       let count = 0;
-      while (count < changes.length && left > 0) left -= sizeOf(changes[count++] as Change);
+      while (count < changes.length && left > 0) left -= changeSize(changes[count++] as Change);
       compactInto(this.#store, space, this.#currentChanges(space, changes.slice(0, count)));
       if (count < changes.length) this.#spaces.push({ space, changes: changes.slice(count) });
       else this.#storeRecord(space);
@@ -79,14 +79,14 @@ export class Compaction {
   }
 
   #end(): void {
-    dropFolded(this.#store, this.#last);
+    trimCompacted(this.#store, this.#last);
     this.#memtable.dropBefore(this.#last + 1);
     this.#isUnderWay = false;
   }
 }
 
 /** The approximate size of the change in the journal, in characters. */
-function sizeOf({ id, value = '' }: Change): number {
+function changeSize({ id, value = '' }: Change): number {
   return id.length + value.length + 8;
 }
 
@@ -97,7 +97,7 @@ const rewriting: Reading = { isAfresh: true };
 function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
   let next = 0;
   while (next < changes.length) {
-    const { key, run } = leafOf(store, space, (changes[next] as Change).idBytes, rewriting);
+    const { key, run } = findLeaf(store, space, (changes[next] as Change).idBytes, rewriting);
     const changed = changesIn(key, space, changes, next);
     next += changed.length;
     // Ascending ids all go into the last leaf. The leaves that split off will not change again, so they are filled.

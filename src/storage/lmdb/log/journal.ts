@@ -98,7 +98,7 @@ export function appendEntry(
  * entries behind it stay in the journal also when they are in the leaves, up to a bound: a target that is away for long costs a
  * gap and a new snapshot, and never the disk.
  */
-export interface Shipped {
+export interface ArchiveMark {
   /** The series of segments that this store writes. A new one begins where commits are missing in the old one. */
   readonly chain: string;
   /** Where the segments are. */
@@ -113,28 +113,28 @@ export interface Shipped {
   readonly journalBytesMax: number;
 }
 
-const key = 'shipped';
+const key = 'mark';
 
 /** Undefined if the store has no continuous backup. */
-export function shippedOf({ root }: Store): Shipped | undefined {
+export function readArchiveMark({ root }: Store): ArchiveMark | undefined {
   const text = root.get(key);
-  return text === undefined ? undefined : (JSON.parse(text) as Shipped);
+  return text === undefined ? undefined : (JSON.parse(text) as ArchiveMark);
 }
 
 /** Call it within a write transaction. */
-export function noteShipped({ root }: Store, shipped: Shipped | undefined): void {
-  if (shipped === undefined) root.removeSync(key);
-  else root.putSync(key, JSON.stringify(shipped));
+export function writeArchiveMark({ root }: Store, mark: ArchiveMark | undefined): void {
+  if (mark === undefined) root.removeSync(key);
+  else root.putSync(key, JSON.stringify(mark));
 }
 
 /** Removes the entries up to a commit, all of which are in the leaves, but for those to keep. Call it within a write transaction. */
-export function dropFolded(store: Store, last: number): void {
-  const shipped = shippedOf(store);
-  const end = shipped === undefined || isTooMuch(store, shipped) ? last : Math.min(last, shipped.position);
+export function trimCompacted(store: Store, last: number): void {
+  const mark = readArchiveMark(store);
+  const end = mark === undefined || isTooMuch(store, mark) ? last : Math.min(last, mark.position);
   for (const commit of [...store.journal.getKeys({ end: end + 1 })]) store.journal.removeSync(commit);
 }
 
-function isTooMuch({ journal }: Store, { journalBytesMax }: Shipped): boolean {
+function isTooMuch({ journal }: Store, { journalBytesMax }: ArchiveMark): boolean {
   const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } =
     journal.getStats() as Statistics;
   return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize > journalBytesMax;

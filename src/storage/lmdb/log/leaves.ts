@@ -15,7 +15,7 @@ interface Leaf {
 }
 
 /** The leaf where an id belongs; an empty last leaf when the space has none that reaches so far. Throws DamagedValueError. */
-export function leafOf(store: Store, space: Space, idBytes: string, reading?: Reading): Leaf {
+export function findLeaf(store: Store, space: Space, idBytes: string, reading?: Reading): Leaf {
   const range = { start: leafKey(space, idBytes), end: endKey(space), limit: 1 };
   for (const { key, value: run } of store.leaves.getRange(range, reading)) return { key, run };
   return { key: lastLeafKey(space), run: emptySortedRun };
@@ -30,7 +30,7 @@ export function leafAfter(store: Store, space: Space, key: string, reading?: Rea
 
 /** The text of an item in the leaves, valid until the next read. Throws DamagedValueError. */
 export function textInLeaves(store: Store, space: Space, id: string): Buffer | undefined {
-  const { run } = leafOf(store, space, bytesOf(id));
+  const { run } = findLeaf(store, space, bytesOf(id));
   return textInRun(store, space, id, run);
 }
 
@@ -87,7 +87,7 @@ export class LeafLookup {
   }
 
   #read(space: Space, idBytes: string): void {
-    const { key, run } = leafOf(this.#store, space, idBytes);
+    const { key, run } = findLeaf(this.#store, space, idBytes);
     this.#leaf = { key, run };
     this.#space = undefined;
     if (run.length > keptBytes) return;
@@ -118,7 +118,7 @@ interface RunsOptions {
 }
 
 /** The items of a space, from the first one that may be in the range on, leaf by leaf with changes applied, as one transaction sees the leaves. */
-export function* runsOf(
+export function* readRuns(
   store: Store,
   space: Space,
   changes: readonly Change[],
@@ -146,7 +146,7 @@ const checkingAll: Reading = { isAfresh: true };
 const trusting: Reading = { isTrusted: true };
 
 /** The text of runs in chunks of a fixed size, which share one buffer; none is empty. */
-export function* chunksOf(
+export function* readChunks(
   runs: Iterable<SortedRun>,
   { after, prefix, limit = Number.POSITIVE_INFINITY }: ScanOptions,
   chunkBytes = scanChunkBytes,

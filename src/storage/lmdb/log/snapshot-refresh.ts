@@ -1,4 +1,4 @@
-import { lookDelayMsMax, repairMsMax } from '../limits.ts';
+import { refreshDelayMsMax, repairMsMax } from '../limits.ts';
 
 interface Pending extends PromiseWithResolvers<void> {
   /** When the first read began to wait, in milliseconds of `performance.now()`. */
@@ -6,42 +6,42 @@ interface Pending extends PromiseWithResolvers<void> {
 }
 
 /**
- * One look at the store for all reads that begin in one turn of the event loop. It comes at the end of the turn, so that it is
- * new enough for each of them, also for a request that arrived late in the turn. A look at the beginning would not be: since
- * then another process may have acknowledged a write, and this request may come from a client that knows of it.
+ * Shares one refresh of the snapshot among all reads that begin in the same turn of the event loop. The refresh runs at the end of the
+ * turn, so that it is recent enough for every read, including one that began late in the turn. A refresh at the start of the turn would
+ * be too old: another process may have acknowledged a write since then, and a later request may come from a client that saw it.
  *
- * With very many connections a turn may last long: then the look comes with the first read after `lookDelayMsMax`.
+ * With many connections a turn can last long. The first read after `refreshDelayMsMax` then runs the refresh itself.
  */
-export class SharedLook {
-  readonly #look: () => Promise<void> | undefined;
+export class SnapshotRefresh {
+  readonly #refresh: () => Promise<void> | undefined;
   #pending: Pending | undefined;
 
-  /** @param look returns a promise when the look must wait, which resolves right after it */
-  constructor(look: () => Promise<void> | undefined) {
-    this.#look = look;
+  /** @param refresh returns a promise if the refresh must wait, and nothing if it is done */
+  constructor(refresh: () => Promise<void> | undefined) {
+    this.#refresh = refresh;
   }
 
-  /** Resolves right after the look, in the same turn; rejects with what it throws. */
-  taken(): Promise<void> {
+  /** Resolves when the refresh is done, in the same turn. Rejects with the error of the refresh. */
+  done(): Promise<void> {
     const pending = this.#pending ?? this.#begin();
-    if (performance.now() - pending.since > lookDelayMsMax) this.#take(pending);
+    if (performance.now() - pending.since > refreshDelayMsMax) this.#run(pending);
     return pending.promise;
   }
 
   #begin(): Pending {
     const pending = { ...Promise.withResolvers<void>(), since: performance.now() };
     this.#pending = pending;
-    setImmediate(() => this.#take(pending));
+    setImmediate(() => this.#run(pending));
     return pending;
   }
 
-  #take(pending: Pending): void {
+  #run(pending: Pending): void {
     if (this.#pending !== pending) return;
     this.#pending = undefined;
     try {
-      const look = this.#look();
-      if (look === undefined) pending.resolve();
-      else look.then(pending.resolve, pending.reject);
+      const refreshing = this.#refresh();
+      if (refreshing === undefined) pending.resolve();
+      else refreshing.then(pending.resolve, pending.reject);
     } catch (error) {
       pending.reject(error);
     }

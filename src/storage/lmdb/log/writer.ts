@@ -132,13 +132,13 @@ async function compactWhenIdle(): Promise<void> {
 }
 
 function compactStep(): Outcome {
-  return attempt(sizeOf(compactionStepSize), () => {
-    committer.fold(compactionStepSize);
+  return attempt(equalSize(compactionStepSize), () => {
+    committer.compactIdle(compactionStepSize);
     return { kind: 'durable', rejections: {} };
   });
 }
 
-function sizeOf(all: number): Size {
+function equalSize(all: number): Size {
   return { all, freeing: () => all };
 }
 
@@ -148,7 +148,7 @@ async function close(): Promise<void> {
   const until = performance.now() + compactionClosingMsMax;
   while (compactStep().kind === 'durable' && committer.canCompact && performance.now() < until);
   // A transaction keeps other processes from writing meanwhile.
-  attempt(sizeOf(0), () => {
+  attempt(equalSize(0), () => {
     fillUp(file);
     return { kind: 'durable', rejections: {} };
   });

@@ -52,7 +52,7 @@ export async function recoverStore(
     const engine = openLmdbEngine(draft);
     const copying = async () => {
       const spaces = await copyAll(engine, recoverableSpaces(salvaged), progress);
-      const recovered = recoveredOf(spaces, problemsOf(salvaged, notedCommit(old)));
+      const recovered = summarize(spaces, describeLosses(salvaged, notedCommit(old)));
       await prepare(engine, recovered);
       return recovered;
     };
@@ -84,7 +84,7 @@ async function copyAll(
   return copied;
 }
 
-function recoveredOf(spaces: readonly RecoveredSpace[], problems: readonly string[]): Recovered {
+function summarize(spaces: readonly RecoveredSpace[], problems: readonly string[]): Recovered {
   const isWhole = problems.length === 0 && spaces.every(({ items, expected }) => items === expected);
   return { spaces, problems, isWhole };
 }
@@ -120,7 +120,7 @@ async function makeEmpty(engine: Engine, space: Space): Promise<void> {
   await engine.commit([{ kind: 'delete', space, id }]);
 }
 
-function problemsOf({ journal, problem, mayBeOld }: Salvaged, noted: number): string[] {
+function describeLosses({ journal, problem, mayBeOld }: Salvaged, noted: number): string[] {
   const problems: string[] = [];
   if (problem !== undefined)
     problems.push(

@@ -100,11 +100,14 @@ function changesBySpace(journal: Salvaged['journal']): Map<Space, Journaled> {
 /** A leaf has the items behind the key before it. */
 function lostRanges(space: Space, leaves: readonly SalvagedLeaf[], damaged: readonly string[]): LostRange[] {
   const keys = [...leaves.map(({ key }) => key), ...damaged].sort();
-  return damaged.map((key) => ({ after: idOf(space, keys[keys.indexOf(key) - 1]), upTo: idOf(space, key) }));
+  return damaged.map((key) => ({
+    after: parseId(space, keys[keys.indexOf(key) - 1]),
+    upTo: parseId(space, key),
+  }));
 }
 
 /** The id up to which a leaf has items; undefined for the last leaf. */
-function idOf(space: Space, key: string | undefined): string | undefined {
+function parseId(space: Space, key: string | undefined): string | undefined {
   if (key === undefined || key === `${space}\x01`) return undefined;
   return Buffer.from(key.slice(space.length + 1), 'latin1').toString();
 }

@@ -1,5 +1,5 @@
 import { fstatSync, readSync } from 'node:fs';
-import { PageCheck, problemOf } from '../page-check.ts';
+import { catchBroken, PageCheck } from '../page-check.ts';
 import {
   headerBytes,
   inNode,
@@ -88,7 +88,7 @@ export function knownPages(file: number): KnownPages {
     return { problem: 'it has no valid meta pages', isFreeListKnown: false, mayBeUsed: () => true };
   const checkAfter = (run: (check: PageCheck) => void) => {
     let check: PageCheck | undefined;
-    const problem = problemOf(() => {
+    const problem = catchBroken(() => {
       check = new PageCheck(file, heads);
       run(check);
     });
