@@ -44,7 +44,7 @@ async function leave(isMade: boolean): Promise<void> {
     attempts: 0,
     requestId: 'req_of_the_benchmark',
     createdAt: new Date().toISOString(),
-    wantedUntil: Date.now() + 600_000,
+    retryUntil: Date.now() + 600_000,
     sealedToken: sealer.seal(token, tokenPlace(id)),
   };
   const rejection = await engine.commit([

@@ -103,7 +103,7 @@ export function openSignIn(
 
 type OpenPaymentsOptions = { readonly tables: Tables } & Omit<
   PaymentsOptions,
-  'routes' | 'authenticationMs' | 'wantedMs' | 'itemWrite' | 'itemDeletion'
+  'routes' | 'authenticationMs' | 'retryMs' | 'itemWrite' | 'itemDeletion'
 >;
 
 /** Payments, with the routes and the times of the settings. */
@@ -112,7 +112,7 @@ export function openPayments(settings: Settings, { tables, ...parts }: OpenPayme
     ...parts,
     routes: routesOf(settings),
     authenticationMs: settings.payments.authenticationSeconds * 1_000,
-    wantedMs: settings.payments.retrySeconds * 1_000,
+    retryMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),
     itemDeletion: (table, item) => tables.deletion(table, item),
   });

@@ -9,7 +9,7 @@ import type { Traces } from '../tracing.ts';
 import { Accounts } from './accounts.ts';
 import type { TriedCards } from './charge/tried-cards.ts';
 import type { ItemWriter } from './fulfilment.ts';
-import { LookUpPace } from './look-up-pace.ts';
+import { LookUpThrottle } from './look-up-throttle.ts';
 import { Heartbeats } from './ownership/heartbeat.ts';
 import type { Payment } from './payment.ts';
 import type { RoutePolicy } from './payment-routes.ts';
@@ -30,10 +30,10 @@ export interface PaymentContext extends ItemWriter {
   readonly lock: PaymentsLock;
   readonly accounts: Accounts;
   /** How long a charge in doubt is requested again after a caller last wanted it. */
-  readonly wantedMs: number;
+  readonly retryMs: number;
   /** How long a cardholder may take to authenticate a payment. */
   readonly authenticationMs: number;
-  readonly lookUpPace: LookUpPace<Payment>;
+  readonly lookUpThrottle: LookUpThrottle<Payment>;
   readonly triedCards: TriedCards;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -55,7 +55,7 @@ export interface PaymentsOptions
     | 'itemWrite'
     | 'itemDeletion'
     | 'triedCards'
-    | 'wantedMs'
+    | 'retryMs'
     | 'authenticationMs'
     | 'log'
     | 'metrics'
@@ -66,22 +66,21 @@ export interface PaymentsOptions
   readonly ownerSilenceMsMax?: number | undefined;
 }
 
-/** @param parts of the context that a test replaces */
-export function paymentContext(
-  { ownerSilenceMsMax, ...given }: PaymentsOptions,
-  parts: Partial<PaymentContext> = {},
-): PaymentContext {
-  const { engine, log, itemWrite } = given;
+/** @param options a test may give further parts of the context */
+export function paymentContext({
+  ownerSilenceMsMax,
+  ...options
+}: PaymentsOptions & Partial<PaymentContext>): PaymentContext {
+  const { engine, log, itemWrite } = options;
   return {
-    ...given,
     prices: new Prices({ engine, log, itemWrite }),
     heartbeats: new Heartbeats(engine, ownerSilenceMsMax),
     replayCache: new ReplayCache(),
     lock: new PaymentsLock(engine),
     accounts: new Accounts(engine),
-    lookUpPace: new LookUpPace(),
+    lookUpThrottle: new LookUpThrottle(),
     inFlight: new InFlight(),
-    ...parts,
+    ...options,
   };
 }
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import { refreshAuthentication } from './charge/refresh.ts';
+import { refreshAuthentication } from './charge/authenticate.ts';
 import { checkIdempotencyKey } from './charge/request.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
 import { callerKeyEntry, type Payment, type PaymentPlace } from './payment.ts';

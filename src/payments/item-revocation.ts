@@ -1,9 +1,10 @@
 import { ServiceError } from '../errors.ts';
 import type { Write } from '../storage/engine.ts';
+import type { WriteRejected } from '../storage/records.ts';
 import type { PaymentContext } from './context.ts';
 import { contentOf } from './fulfilment.ts';
 import type { PaidItem, Payment, Revocation } from './payment.ts';
-import { type Change, changePayment, WriteRejected } from './payment-store.ts';
+import { type Change, type changePayment, commitChange, requiredPayment } from './payment-store.ts';
 import { isFullyRefunded } from './refund/amounts.ts';
 
 /**
@@ -26,34 +27,49 @@ export async function changeRevokingItem(
   context: Pick<PaymentContext, 'engine' | 'log' | 'itemDeletion'>,
   id: string,
   change: (payment: Payment) => Change | undefined,
-): Promise<{ readonly payment: Payment; readonly isChanged: boolean }> {
+): ReturnType<typeof changePayment> {
   let rejected: WriteRejected | undefined;
-  for (;;) {
-    let deletion: Write | undefined;
-    let isRevoked = false;
-    try {
-      const result = await changePayment(context, id, (before) => {
-        const changed = change(before);
-        const item = changed?.payment.item;
-        isRevoked = changed !== undefined && item?.state === 'made' && isItemRevoked(changed.payment);
-        if (changed === undefined || item === undefined || !isRevoked) return changed;
-        deletion = rejected === undefined ? deletionOf(context, item, changed.payment) : undefined;
-        const isGone = deletion !== undefined || rejected?.reason === 'missing';
-        return withItem(changed, { ...item, state: isGone ? 'deleted' : 'not_deleted' }, deletion);
-      });
-      if (result.isChanged && isRevoked) report(context, result.payment, rejected);
-      return result;
-    } catch (error) {
-      if (!(error instanceof WriteRejected) || error.write === undefined || error.write !== deletion)
-        throw error;
-      // The item was changed or deleted meanwhile.
-      rejected = error;
+  for (let last: Payment | undefined; ; ) {
+    const before = last ?? (await requiredPayment(context, id));
+    const changed = change(before);
+    if (changed === undefined) return { before, payment: before, isChanged: false };
+    const revoked = withItemRevoked(context, changed, rejected);
+    const failed = await commitChange(context, before, revoked ?? changed);
+    if (failed === undefined) {
+      if (revoked !== undefined) report(context, revoked.payment, rejected);
+      return { before, payment: (revoked ?? changed).payment, isChanged: true };
     }
+    last = failed.write === undefined ? undefined : before;
+    if (failed.write === undefined) continue;
+    rejected = failed;
+    // Otherwise the item was changed or deleted meanwhile.
+    if (failed.write !== revoked?.deletion) throw failed;
   }
 }
 
+/**
+ * The change with the deletion of the item; undefined if the item is not revoked.
+ *
+ * @param rejected why the item could not be deleted
+ */
+function withItemRevoked(
+  context: Pick<PaymentContext, 'itemDeletion'>,
+  { payment, writes = [] }: Change,
+  rejected: WriteRejected | undefined,
+): (Change & { readonly deletion: Write | undefined }) | undefined {
+  const { item } = payment;
+  if (item?.state !== 'made' || !isItemRevoked(payment)) return undefined;
+  const deletion = rejected === undefined ? itemDeletionIn(context, item, payment) : undefined;
+  const isGone = deletion !== undefined || rejected?.reason === 'missing';
+  return {
+    payment: { ...payment, item: { ...item, state: isGone ? 'deleted' : 'not_deleted' } },
+    writes: deletion === undefined ? writes : [...writes, deletion],
+    deletion,
+  };
+}
+
 /** Undefined if the settings no longer allow the table: then nobody can read the item either. */
-function deletionOf(
+function itemDeletionIn(
   { itemDeletion }: Pick<PaymentContext, 'itemDeletion'>,
   item: PaidItem,
   payment: Payment,
@@ -64,13 +80,6 @@ function deletionOf(
     if (error instanceof ServiceError) return undefined;
     throw error;
   }
-}
-
-function withItem({ payment, writes = [] }: Change, item: PaidItem, deletion: Write | undefined): Change {
-  return {
-    payment: { ...payment, item },
-    writes: deletion === undefined ? writes : [...writes, deletion],
-  };
 }
 
 function report(

@@ -27,8 +27,8 @@ export const clockStepMsMax = 5 * 60 * 1_000;
 export const processorCheckMsMax = 5_000;
 /** A look-up may wait for its turn and read a list of many pages; each page has a separate time-out. */
 export const lookUpMsMax = 5 * 60_000;
-/** Repeated requests extend `wantedUntil` in steps of this length, so that most polls write nothing. */
-export const wantedStepMs = 60_000;
+/** Repeated requests extend `retryUntil` in steps of this length, so that most polls write nothing. */
+export const retryStepMs = 60_000;
 /** For the cancellation of an attempt that was declined: its buyer waits, and a processor that takes longer is asked again later. */
 export const closeDeclineMsMax = 10_000;
 /** By then a refund's first request is done or lost: twice its time-out. */

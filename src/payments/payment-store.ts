@@ -1,5 +1,6 @@
-import type { Engine, Rejection, Space, Write } from '../storage/engine.ts';
+import type { Engine, Space, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
+import { Records, type Stored, WriteRejected } from '../storage/records.ts';
 import {
   chargeEntry,
   chargesSpace,
@@ -9,24 +10,35 @@ import {
   paymentsSpace,
 } from './payment.ts';
 
-interface Records {
+interface Store {
   readonly engine: Engine;
 }
 
-export async function findPayment({ engine }: Records, id: string): Promise<Payment | undefined> {
-  const text = await engine.get(paymentsSpace, id);
-  return text === undefined ? undefined : (JSON.parse(text) as Payment);
+export async function findPayment({ engine }: Store, id: string): Promise<Payment | undefined> {
+  const stored = await records(engine).find(id);
+  return stored && read(stored);
+}
+
+/** Throws if there is no such payment: our own reference to it is wrong. */
+export async function requiredPayment(store: Store, id: string): Promise<Payment> {
+  const payment = await findPayment(store, id);
+  if (payment === undefined) throw new Error(`there is no payment ${id}`);
+  return payment;
+}
+
+function records(engine: Engine): Records<Payment> {
+  return new Records(engine, 'payments');
 }
 
 /** The payment of an entry of `service:payment-keys`. */
-export async function findPaymentByKey(store: Records, keyEntry: string): Promise<Payment | undefined> {
+export async function findPaymentByKey(store: Store, keyEntry: string): Promise<Payment | undefined> {
   const id = await store.engine.get(paymentKeysSpace, keyEntry);
   return id === undefined ? undefined : findPayment(store, id);
 }
 
 /** The payment of one of the processor's charges. */
 export async function findPaymentByCharge(
-  store: Records,
+  store: Store,
   processor: string,
   chargeId: string,
 ): Promise<Payment | undefined> {
@@ -35,16 +47,12 @@ export async function findPaymentByCharge(
 }
 
 /** Payments, oldest first. @param after only payments after this id */
-export async function* paymentsAfter(
-  { engine }: Records,
-  after: string | undefined,
-): AsyncGenerator<Payment> {
-  const scan = await engine.scan(paymentsSpace, after === undefined ? {} : { after });
-  for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as Payment;
+export async function* paymentsAfter({ engine }: Store, after: string | undefined): AsyncGenerator<Payment> {
+  for await (const stored of records(engine).list(after === undefined ? {} : { after })) yield stored.value;
 }
 
 /** Payments made from a time on, oldest first. @param since milliseconds since 1970 */
-export function paymentsSince(store: Records, since: number): AsyncGenerator<Payment> {
+export function paymentsSince(store: Store, since: number): AsyncGenerator<Payment> {
   return paymentsAfter(store, idPrefix(Math.max(0, since)));
 }
 
@@ -62,26 +70,39 @@ export interface Change {
 }
 
 /**
+ * Commits a change of a payment.
+ *
+ * @returns undefined if it is committed; an error without a `write` if the payment itself was changed meanwhile
+ */
+export async function commitChange(
+  { engine }: Store,
+  before: Payment,
+  { payment, writes = [] }: Change,
+): Promise<WriteRejected | undefined> {
+  const failure = await engine.commit([replaced(before, payment), ...writes]);
+  return failure && new WriteRejected(failure, writes[failure.write - 1]);
+}
+
+/**
  * Changes a payment, and tries again if it was changed meanwhile. `change` returns undefined to change nothing. Throws
  * WriteRejected when one of the other writes fails.
  *
  * @param known the payment as this process last saw it, which saves a read if it has not changed since
- * @returns the payment afterwards, and whether this call changed it
+ * @returns the payment before and afterwards, and whether this call changed it
  */
 export async function changePayment(
-  store: Records,
+  store: Store,
   id: string,
-  change: (payment: Payment) => Change | undefined | Promise<Change | undefined>,
+  change: (payment: Payment) => Change | undefined,
   known?: Payment,
-): Promise<{ readonly payment: Payment; readonly isChanged: boolean }> {
+): Promise<{ readonly before: Payment; readonly payment: Payment; readonly isChanged: boolean }> {
   for (let last = known; ; last = undefined) {
-    const before = last ?? (await findPayment(store, id));
-    if (before === undefined) throw new Error(`there is no payment ${id}`);
-    const changed = await change(before);
-    if (changed === undefined) return { payment: before, isChanged: false };
-    const failure = await store.engine.commit([replaced(before, changed.payment), ...(changed.writes ?? [])]);
-    if (failure === undefined) return { payment: changed.payment, isChanged: true };
-    if (failure.write !== 0) throw new WriteRejected(failure, changed.writes?.[failure.write - 1]);
+    const before = last ?? (await requiredPayment(store, id));
+    const changed = change(before);
+    if (changed === undefined) return { before, payment: before, isChanged: false };
+    const failed = await commitChange(store, before, changed);
+    if (failed === undefined) return { before, payment: changed.payment, isChanged: true };
+    if (failed.write !== undefined) throw failed;
   }
 }
 
@@ -90,6 +111,17 @@ export function created(space: Space, id: string, value: string): Write {
   return { kind: 'create', space, id, value, makeSpace: true };
 }
 
+/** The write that stores a new payment. Fails if there is one with its id. */
+export function paymentCreation(payment: Payment): Write {
+  return created(paymentsSpace, payment.id, textOf(payment));
+}
+
+/** The write that names the payment of a processor's charge. Fails if the charge has one. */
+export function chargeCreation(processor: string, chargeId: string, paymentId: string): Write {
+  return created(chargesSpace, chargeEntry(processor, chargeId), paymentId);
+}
+
+/** Fails if the payment has changed since it was read. */
 export function replaced(before: Payment, after: Payment): Write {
   return {
     kind: 'replace',
@@ -101,7 +133,7 @@ export function replaced(before: Payment, after: Payment): Write {
 }
 
 /** A payment's stored text. Cached, because the next change compares with it. */
-export function textOf(payment: Payment): string {
+function textOf(payment: Payment): string {
   let text = texts.get(payment);
   if (text === undefined) {
     text = JSON.stringify(payment);
@@ -112,14 +144,7 @@ export function textOf(payment: Payment): string {
 
 const texts = new WeakMap<Payment, string>();
 
-/** One of the writes beside the payment failed, so nothing was written. */
-export class WriteRejected extends Error {
-  readonly write: Write | undefined;
-  readonly reason: Rejection['reason'];
-
-  constructor({ reason }: Rejection, write: Write | undefined) {
-    super(`${write?.kind} in ${write?.space} failed: ${reason}`);
-    this.write = write;
-    this.reason = reason;
-  }
+function read({ value, text }: Stored<Payment>): Payment {
+  texts.set(value, text);
+  return value;
 }

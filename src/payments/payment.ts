@@ -47,7 +47,7 @@ export interface Payment {
    * Until when the charge may be requested again, in milliseconds since 1970; then it is canceled. A caller's repeated
    * request extends it.
    */
-  readonly wantedUntil: number;
+  readonly retryUntil: number;
   /** When the shop requested a cancellation. */
   readonly cancelRequestedAt?: string;
   /** Present until the charge ends or the cardholder must authenticate it. */

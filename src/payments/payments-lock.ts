@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
-import { accountName, type ChargeAccount } from './charge-account.ts';
+import { accountName, type ChargeAccount } from './accounts.ts';
 
 /** The last restore of a store. While it has no `openedAt`, payments are shut. */
 export interface Restored {

@@ -2,19 +2,26 @@ import { ServiceError } from '../errors.ts';
 import type { Delivery } from '../processors/event.ts';
 import type { NextAction, Period } from '../processors/processor.ts';
 import type { Write } from '../storage/engine.ts';
+import type { Trace } from '../tracing.ts';
 import { adopt } from './adoption/adopt.ts';
 import { cancelPayment } from './charge/cancel.ts';
-import { createCharge } from './charge/create.ts';
+import { requestCharge, settleReply } from './charge/execute.ts';
+import { newPayment } from './charge/new-payment.ts';
 import { nextActionOf } from './charge/next-action.ts';
-import { traceReplay } from './charge/replay.ts';
-import type { UncheckedChargeRequest } from './charge/request.ts';
-import type { PaymentResponse } from './charge/response.ts';
+import { replay, traceReplay } from './charge/replay.ts';
+import { checkChargeRequest, type UncheckedChargeRequest } from './charge/request.ts';
+import { agreePrice, findEarlier, keyEntryFor, reserve } from './charge/reserve.ts';
+import { currentResponse, type PaymentResponse } from './charge/response.ts';
+import { isDeclinedCard } from './charge/tried-cards.ts';
 import { isClientSecret } from './client-secret.ts';
 import { findProcessor, type PaymentContext, type PaymentsOptions, paymentContext } from './context.ts';
 import { findPaymentOn, retrieveByIdempotencyKey, retrievePayment } from './find-payment.ts';
 import { findPrice, type SoughtPrice } from './find-price.ts';
+import { checkItemIsFree } from './fulfilment.ts';
 import { listPayments, type PaymentList, type PaymentsPage } from './list-payments.ts';
+import { openId } from './ownership/marker.ts';
 import type { Payment, PaymentPlace } from './payment.ts';
+import { findRoute } from './payment-routes.ts';
 import { findPayment, paymentsSince } from './payment-store.ts';
 import type { Price } from './prices.ts';
 import { Comparison } from './reconcile.ts';
@@ -27,7 +34,7 @@ import type { Adoption, AdoptionOptions } from './types.ts';
 import { takeEvent } from './webhooks.ts';
 
 export { openOfOtherAccounts } from './accounts.ts';
-export { isOfBadCard, paymentFieldsBesideError } from './charge/response.ts';
+export { paymentFieldsBesideError } from './charge/response.ts';
 export { sealedTokens } from './charge/sealed-tokens.ts';
 export type { PaymentsOptions } from './context.ts';
 export { paymentMadeAfter } from './payment-store.ts';
@@ -44,9 +51,8 @@ export class Payments {
   readonly #recovery: Recovery;
   readonly #reconciliations: Reconciliations;
 
-  /** @param parts of the context that a test replaces */
-  constructor(options: PaymentsOptions, parts?: Partial<PaymentContext>) {
-    this.#context = paymentContext(options, parts);
+  constructor(options: PaymentsOptions) {
+    this.#context = paymentContext(options);
     this.#recovery = new Recovery(this.#context);
     this.#reconciliations = new Reconciliations(this.#context);
   }
@@ -61,15 +67,56 @@ export class Payments {
   }
 
   /**
-   * Makes a payment. A request with the idempotency key of an earlier one gets the response of that one. A decline and an unknown
-   * outcome are responses too; the service finds an unknown outcome out by itself.
+   * Makes a payment. A repeated idempotency key gets the response of the first request. A decline and an unknown outcome are
+   * responses too; recovery finds out what is unknown.
    *
    * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`, `amount_mismatch`, `forbidden`,
    * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`, `reconcile_required`, `processor_error`, and `unavailable`
    * for an invalid price.
    */
   charge(request: UncheckedChargeRequest): Promise<PaymentResponse> {
-    return this.#context.inFlight.add(createCharge(this.#context, request));
+    const { inFlight, traces, lock } = this.#context;
+    const { traceparent } = request;
+    const charging = async () => {
+      await lock.check();
+      return traces.charge({ name: 'charge', traceparent }, (trace) => this.#charge(request, trace));
+    };
+    return inFlight.add(charging());
+  }
+
+  /** The steps: check, replay or agree on the price, reserve, call the processor, settle. No transaction is open during the call. */
+  async #charge(unchecked: UncheckedChargeRequest, trace: Trace): Promise<PaymentResponse> {
+    const context = this.#context;
+    const processor = findProcessor(context, unchecked.processor);
+    trace.set({ processor: processor.name });
+    const route = findRoute(context, unchecked.route);
+    const request = checkChargeRequest(unchecked, route);
+
+    const keyEntry = keyEntryFor(request, processor);
+    const earlier = await findEarlier(context, keyEntry);
+    if (earlier !== undefined) return replay(context, earlier, request, trace);
+    const agreed = await agreePrice(context, route, request, keyEntry, false);
+    if (agreed.earlier !== undefined) return replay(context, agreed.earlier, request, trace);
+
+    const { price } = agreed;
+    const account = await context.accounts.required(processor);
+    await context.lock.checkFor(async () => account);
+    const facts = { account, price: price?.source, keyEntry, sold: route.on_success };
+    const payment = newPayment(context, request, facts);
+    trace.set({ payment_id: payment.id });
+    if (payment.item !== undefined) await checkItemIsFree(context, payment.item);
+
+    return context.heartbeats.own(openId(payment.id), async () => {
+      const agree = () => agreePrice(context, route, request, keyEntry, true);
+      const reserved = await reserve(context, payment, price, agree, trace);
+      if (reserved.kind === 'earlier') return replay(context, reserved.payment, request, trace);
+      if (reserved.kind === 'uncertain') return currentResponse(context, payment, { replayed: false });
+
+      const observed = await requestCharge(context, payment, request.token, trace);
+      const settled = await settleReply(context, payment, observed, trace);
+      const response = currentResponse(context, settled, { replayed: false });
+      return { ...response, isOfBadCard: isDeclinedCard(settled, observed.outcome) };
+    });
   }
 
   /** Traces a repeated charge request whose response the caller has kept. */
@@ -146,8 +193,8 @@ export class Payments {
   }
 
   /**
-   * Cancels a charge with an unknown outcome, or one that waits for its cardholder, at the processor first. Once the cancellation is
-   * committed, no process requests the charge again. If the processor does not reply, recovery finishes the cancellation.
+   * Cancels a charge with an unknown outcome, or one that waits for its cardholder. No process requests it again. If the processor
+   * does not reply, recovery finishes the cancellation.
    *
    * Throws as `find` does for a place, `payment_not_found`, `processor_not_configured`, `unavailable`, and `invalid_request` for a
    * payment that succeeded: it can be refunded.
@@ -193,7 +240,7 @@ export class Payments {
     return this.#reconciliations.begin(processor, period);
   }
 
-  /** As `reconcile`, without its limits. Throws `processor_not_found`, `processor_not_configured`. */
+  /** As `reconcile`, without its limits. */
   compare(processor: string, period: Period): Comparison {
     return new Comparison(this.#context, findProcessor(this.#context, processor), period);
   }

@@ -20,7 +20,7 @@ interface PaidRequest {
   readonly amount: number;
   /** Upper case. */
   readonly currency: string;
-  readonly metadata: Metadata | undefined;
+  readonly metadata?: Metadata | undefined;
   readonly needsPrice: boolean;
 }
 

@@ -1,11 +1,9 @@
 import { ServiceError } from '../errors.ts';
 import type { Processor } from '../processors/processor.ts';
 import type { Write } from '../storage/engine.ts';
-import { endAuthentication } from './charge/authenticate.ts';
-import { closeDecline } from './charge/close-decline.ts';
-import type { Settlement } from './charge/outcome.ts';
+import { chargeLookup, closeDecline, endAuthentication } from './charge/look-up.ts';
+import type { Outcome } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
-import { soughtOf } from './charge/sought.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
 import { lookUpMsMax } from './limits.ts';
 import type { Payment } from './payment.ts';
@@ -38,11 +36,7 @@ export async function resolvePayment(
   return settleCharge(context, payment.id, { outcome, basis: 'proof', audit });
 }
 
-async function checked(
-  context: PaymentContext,
-  payment: Payment,
-  resolution: Resolution,
-): Promise<Settlement> {
+async function checked(context: PaymentContext, payment: Payment, resolution: Resolution): Promise<Outcome> {
   const processor = findProcessor(context, payment.processor);
   if (resolution.state === 'succeeded') {
     const { chargeId } = resolution;
@@ -66,7 +60,7 @@ async function checked(
 }
 
 async function lookUp(context: PaymentContext, processor: Processor, payment: Payment) {
-  const found = await processor.findCharge(soughtOf(context, processor, payment));
+  const found = await processor.findCharge(chargeLookup(context, processor, payment));
   return found.kind === 'absent' ? found : closeDecline(context, processor, payment, found);
 }
 

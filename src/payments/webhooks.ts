@@ -4,13 +4,14 @@ import type {
   ChargeChange,
   Delivery,
   DisputeChange,
+  ParsedEvent,
   ProcessorEvent,
   RefundChange,
 } from '../processors/event.ts';
 import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.ts';
 import { resolveAuthentication } from './charge/authenticate.ts';
-import { closeDecline } from './charge/close-decline.ts';
-import type { Settlement } from './charge/outcome.ts';
+import { closeDecline } from './charge/look-up.ts';
+import type { Outcome } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
 import { withEvent } from './charge/settled-record.ts';
 import { isFinal } from './charge-state.ts';
@@ -38,26 +39,21 @@ export async function takeEvent(
   delivery: Delivery,
 ): Promise<void> {
   const processor = findProcessor(context, processorName);
-  // Stays until all of it is on disk; the processor sends the event again.
-  let outcome: EventOutcome = 'not_yet';
-  const setOutcome = (known: EventOutcome) => {
-    outcome = known;
-  };
+  // Counted as `not_yet` unless all of it is on disk: the processor sends the event again.
+  let counted: EventOutcome = 'not_yet';
   try {
-    await handle(context, processor, delivery, setOutcome);
+    const parsed = await processor.readEvent(delivery);
+    if (parsed.kind === 'event') counted = await handle(context, processor, parsed.event);
+    else {
+      counted = parsed.kind;
+      checkSigned(parsed);
+    }
   } finally {
-    context.metrics.event(processor.name, outcome);
+    context.metrics.event(processor.name, counted);
   }
 }
 
-async function handle(
-  context: PaymentContext,
-  processor: ConnectedProcessor,
-  delivery: Delivery,
-  setOutcome: (outcome: EventOutcome) => void,
-): Promise<void> {
-  const parsed = await processor.readEvent(delivery);
-  if (parsed.kind !== 'event') setOutcome(parsed.kind);
+function checkSigned(parsed: Exclude<ParsedEvent, { kind: 'event' }>): void {
   if (parsed.kind === 'not_configured') {
     throw new ServiceError('processor_not_configured', {
       message: 'No webhook secret is configured for this payment processor.',
@@ -69,21 +65,23 @@ async function handle(
       detail: parsed.detail,
     });
   }
-  if (parsed.kind === 'irrelevant') return;
-  const { event } = parsed;
+}
+
+/** @returns what became of the event; its content is on disk then */
+async function handle(
+  context: PaymentContext,
+  processor: ConnectedProcessor,
+  event: ProcessorEvent,
+): Promise<EventOutcome> {
   const payment = await paymentOf(context, processor, event);
   // Other systems may use the same processor account.
-  if (payment === undefined) return setOutcome('irrelevant');
-  if (payment.events?.includes(event.id)) return setOutcome('repeated');
+  if (payment === undefined) return 'irrelevant';
+  if (payment.events?.includes(event.id)) return 'repeated';
   await apply(context, payment, event);
-  setOutcome('taken');
-  const { id: event_id } = event;
-  context.log.info('event', {
-    event_id,
-    payment_id: payment.id,
-    processor: processor.name,
-    detail: event.change.about,
-  });
+  const { id: event_id, change } = event;
+  const { id: payment_id } = payment;
+  context.log.info('event', { event_id, payment_id, processor: processor.name, detail: change.about });
+  return 'taken';
 }
 
 async function paymentOf(
@@ -151,7 +149,7 @@ async function closed(
   context: PaymentContext,
   before: Payment,
   outcome: ChargeChange['outcome'],
-): Promise<Settlement> {
+): Promise<Outcome> {
   if (isFinal(before.state)) return outcome;
   const ended = await closeDecline(context, findProcessor(context, before.processor), before, outcome);
   // The processor sends the event again after an error, and recovery looks the charge up meanwhile.

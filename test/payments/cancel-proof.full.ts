@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { soughtOf } from '../../src/payments/charge/sought.ts';
+import { chargeLookup } from '../../src/payments/charge/look-up.ts';
 import { processorCallMsMax } from '../../src/payments/limits.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { runCommand } from '../support/command.ts';
@@ -77,11 +77,15 @@ test('no request for a charge follows its cancellation, so its look-up ends ther
   const payment = {
     id: 'pay_1',
     createdAt: '2026-11-21T09:59:00Z',
-    wantedUntil: canceledAt + 20 * hourMs,
+    retryUntil: canceledAt + 20 * hourMs,
     cancelRequestedAt: new Date(canceledAt).toISOString(),
   };
   const parts = { now: () => canceledAt + hourMs };
-  const { requestedUntil } = soughtOf(parts as never, { keyLifeMs: 23 * hourMs } as never, payment as never);
+  const { requestedUntil } = chargeLookup(
+    parts as never,
+    { keyLifeMs: 23 * hourMs } as never,
+    payment as never,
+  );
   assert.ok(requestedUntil <= canceledAt + 2 * processorCallMsMax, new Date(requestedUntil).toISOString());
 });
 

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createCharge } from '../../src/payments/charge/create.ts';
-import { refreshAuthentication } from '../../src/payments/charge/refresh.ts';
+import { refreshAuthentication } from '../../src/payments/charge/authenticate.ts';
 import type { PaymentContext } from '../../src/payments/context.ts';
 import {
   authenticationLookUpMsMax,
   authenticationLookUpPauseMs,
   clockStepMsMax,
 } from '../../src/payments/limits.ts';
-import { LookUpPace } from '../../src/payments/look-up-pace.ts';
+import { LookUpThrottle } from '../../src/payments/look-up-throttle.ts';
 import type { Payment } from '../../src/payments/payment.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
+import { Payments } from '../../src/payments/payments.ts';
 import type { ChargeOutcome, ConnectedProcessor } from '../../src/processors/processor.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { authenticate, begin, type Challenge, key, request } from '../support/payments/challenge.ts';
@@ -107,11 +107,11 @@ async function twoProcesses(t: TestContext): Promise<Processes> {
   const processOf = (aheadMs = 0): PaymentContext => ({
     ...context,
     processors: new Map([['simulated', processor]]),
-    lookUpPace: new LookUpPace<Payment>(),
+    lookUpThrottle: new LookUpThrottle<Payment>(),
     now: () => startedAt + clock.aheadMs + aheadMs,
   });
   const contexts = [processOf(), processOf(skewMs)] as const;
-  const { paymentId } = await createCharge(contexts[0], {
+  const { paymentId } = await new Payments(contexts[0]).charge({
     processor: 'simulated',
     route: 'charge',
     amount: 100,
@@ -164,10 +164,11 @@ test('two processes together look a payment up once a second', async (t) => {
     assert.equal(payment.state, 'requires_action');
     // Each process has a pace of its own; the new ones have none yet.
     for (const context of contexts)
-      await refreshAuthentication({ ...context, lookUpPace: new LookUpPace<Payment>() }, payment);
+      await refreshAuthentication({ ...context, lookUpThrottle: new LookUpThrottle<Payment>() }, payment);
     assert.equal(asked(), seconds);
     clock.aheadMs += authenticationLookUpPauseMs + skewMs;
-    for (const context of contexts) (context as { lookUpPace: unknown }).lookUpPace = new LookUpPace();
+    for (const context of contexts)
+      (context as { lookUpThrottle: unknown }).lookUpThrottle = new LookUpThrottle();
   }
 });
 
@@ -181,7 +182,7 @@ test('the look-up of a process that died, or of one whose clock is far ahead, ho
   void refreshAuthentication(other, payment);
   await begun(processes, 2);
   clock.aheadMs = authenticationLookUpMsMax + 100;
-  const last = refreshAuthentication({ ...dying, lookUpPace: new LookUpPace<Payment>() }, payment);
+  const last = refreshAuthentication({ ...dying, lookUpThrottle: new LookUpThrottle<Payment>() }, payment);
   await begun(processes, 3);
   reply(paid);
   assert.equal((await last).state, 'succeeded');

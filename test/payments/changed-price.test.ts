@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServiceError } from '../../src/errors.ts';
-import { createCharge } from '../../src/payments/charge/create.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
+import { Payments } from '../../src/payments/payments.ts';
 import type { Engine, Write } from '../../src/storage/engine.ts';
 import { contextOver, created } from '../support/payments/context-over.ts';
 
@@ -53,7 +53,7 @@ for (const [what, change, code, expected] of [
 ] as const) {
   test(`charges nothing if the price ${what} between its comparison and the reservation`, async (t) => {
     const { context, ledger, store } = await priceChangingAfterRead(t, [change]);
-    await assert.rejects(createCharge(context, request), (error: ServiceError) => {
+    await assert.rejects(new Payments(context).charge(request), (error: ServiceError) => {
       assert.equal(error.code, code);
       assert.deepEqual(error.details.expected, expected);
       return true;
@@ -76,7 +76,7 @@ test('charges the price if it changes and changes back before the reservation', 
             return rejection;
           },
   });
-  const paid = await createCharge({ ...context, engine }, request);
+  const paid = await new Payments({ ...context, engine }).charge(request);
   assert.equal(paid.status, 200, paid.text);
   assert.deepEqual(
     ledger.charges.map(({ amount }) => amount),
@@ -90,16 +90,16 @@ test('of two equal requests with one key, the price rising between them, both ge
   const { context, ledger, store } = await contextOver(t, routes, () => ({}));
   await store.commit([created('prices', 'poster', '1000')]);
   const keyed = { ...request, idempotencyKey: 'order-1' };
-  let first: Awaited<ReturnType<typeof createCharge>> | undefined;
+  let first: Awaited<ReturnType<Payments['charge']>> | undefined;
   const prices = {
     // The first request is charged and the price rises, after the second request has looked its key up.
     agree: async (...args: Parameters<typeof context.prices.agree>) => {
-      first = await createCharge(context, keyed);
+      first = await new Payments(context).charge(keyed);
       await store.commit([priceWrite('3000')]);
       return context.prices.agree(...args);
     },
   };
-  const second = await createCharge({ ...context, prices } as unknown as typeof context, keyed);
+  const second = await new Payments({ ...context, prices } as unknown as typeof context).charge(keyed);
   assert.deepEqual([second.status, second.text, second.replayed], [200, first?.text, true]);
   assert.equal(ledger.charges.length, 1);
 });
@@ -108,7 +108,7 @@ test('charges the price that another process has set since this one read it, and
   const { context, ledger, store } = await contextOver(t, routes, () => ({}));
   await store.commit([created('prices', 'poster', '1000')]);
   const status = (amount: number) =>
-    createCharge(context, { ...request, amount }).then(
+    new Payments(context).charge({ ...request, amount }).then(
       (response) => response.status,
       ({ code }: ServiceError) => code,
     );

@@ -24,7 +24,7 @@ const payment: Payment = {
   attempts: 1,
   requestId: 'req_1',
   createdAt: new Date().toISOString(),
-  wantedUntil: Date.now(),
+  retryUntil: Date.now(),
   returnUrl: 'https://shop.example/paid',
   authentication: { attemptId: 'pi_1', until: Date.now() + 60_000 },
 };

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { audited } from '../../src/audit/audit.ts';
 import { ServiceError } from '../../src/errors.ts';
-import { createCharge } from '../../src/payments/charge/create.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
+import { Payments } from '../../src/payments/payments.ts';
 import { refundPayment } from '../../src/payments/refund/create.ts';
 import { CommitUnknown } from '../../src/storage/engine.ts';
 import { contextOver, created } from '../support/payments/context-over.ts';
@@ -32,7 +32,7 @@ for (const [what, fails, expected] of [
       },
     }));
     const request = { amount: 100, currency: 'EUR', token: 'tok_paid', metadata: { seat: 'seat-1' } };
-    const taking = createCharge(context, { ...request, ...placeOf('ticket') }).then(
+    const taking = new Payments(context).charge({ ...request, ...placeOf('ticket') }).then(
       ({ status }) => status,
       ({ code }: ServiceError) => code,
     );
@@ -55,7 +55,12 @@ for (const [what, idempotencyKey, retryable] of [
       },
     }));
     const place = placeOf('charge');
-    const paid = await createCharge(context, { amount: 100, currency: 'EUR', token: 'tok_paid', ...place });
+    const paid = await new Payments(context).charge({
+      amount: 100,
+      currency: 'EUR',
+      token: 'tok_paid',
+      ...place,
+    });
     isLost = true;
     const { status, text, refundId } = await refundPayment(context, {
       ...place,

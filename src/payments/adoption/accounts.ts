@@ -1,5 +1,5 @@
 import type { ConnectedProcessor } from '../../processors/processor.ts';
-import { accountName, accountOf, type ChargeAccount, notedAccounts } from '../charge-account.ts';
+import { accountName, accountOf, type ChargeAccount, notedAccounts } from '../accounts.ts';
 import type { PaymentContext } from '../context.ts';
 import { lookUpMsMax } from '../limits.ts';
 import { paymentsAfter } from '../payment-store.ts';

@@ -1,5 +1,5 @@
 import type { Write } from '../../storage/engine.ts';
-import { accountName } from '../charge-account.ts';
+import { accountName } from '../accounts.ts';
 import type { PaymentContext } from '../context.ts';
 import { adoptedBeforeMsDefault, recordsEnd, reservationMsMax } from '../limits.ts';
 import type { ItemProblem, Payment } from '../payment.ts';

@@ -1,13 +1,13 @@
 import type { OpenAttempt, Period, ProcessorAccount } from '../../processors/processor.ts';
 import { itemsOf } from '../../storage/item-text.ts';
+import { accountOf, type ChargeAccount, noteAccount } from '../accounts.ts';
 import { resolveAuthentication } from '../charge/authenticate.ts';
-import { accountOf, type ChargeAccount, noteAccount } from '../charge-account.ts';
 import { hasEnded } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
 import { isItemReservation, reserveItem } from '../fulfilment.ts';
 import { idsOf, openId, openSpace, restoreMarker } from '../ownership/marker.ts';
 import { madeAt, type Payment, paymentKeysSpace, paymentsSpace } from '../payment.ts';
-import { created, findPayment, textOf } from '../payment-store.ts';
+import { created, findPayment, paymentCreation } from '../payment-store.ts';
 import { adoptedRoute } from './charges.ts';
 import { withItem } from './item.ts';
 
@@ -63,7 +63,7 @@ function waitingFor(context: PaymentContext, account: ChargeAccount, attempt: Op
     ...(keyEntry === undefined ? {} : { keyEntry }),
     requestId: '',
     createdAt: new Date(madeAt(id)).toISOString(),
-    wantedUntil: 0,
+    retryUntil: 0,
     cancelRequestedAt: new Date(context.now()).toISOString(),
     authentication: { attemptId, until: 0 },
   };
@@ -78,7 +78,7 @@ async function adopt(context: PaymentContext, payment: Payment): Promise<void> {
   let hold = item === undefined ? [] : reserveItem(item, id);
   for (;;) {
     const writes = [
-      created(paymentsSpace, id, textOf(adopted)),
+      paymentCreation(adopted),
       restoreMarker(context, openId(id), payment),
       noteAccount(payment),
       ...key,

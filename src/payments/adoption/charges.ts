@@ -1,8 +1,8 @@
 import type { Period, ProcessorAccount, ProcessorCharge } from '../../processors/processor.ts';
 import type { Write } from '../../storage/engine.ts';
+import { accountOf, type ChargeAccount, noteAccount } from '../accounts.ts';
 import { successResponse } from '../charge/response.ts';
 import { settleCharge } from '../charge/settle.ts';
-import { accountOf, type ChargeAccount, noteAccount } from '../charge-account.ts';
 import type { PaymentContext } from '../context.ts';
 import { changeRevokingItem } from '../item-revocation.ts';
 import {
@@ -14,7 +14,7 @@ import {
   paymentKeysSpace,
   paymentsSpace,
 } from '../payment.ts';
-import { created, findPayment, textOf } from '../payment-store.ts';
+import { created, findPayment, paymentCreation } from '../payment-store.ts';
 import { withRefund } from '../refund/amounts.ts';
 import type { Refund } from '../refund-state.ts';
 import { withItem, withItemMade } from './item.ts';
@@ -96,7 +96,7 @@ function paymentOf(
     ...(keyEntry === undefined ? {} : { keyEntry }),
     requestId: '',
     createdAt: new Date(madeAt(id)).toISOString(),
-    wantedUntil: 0,
+    retryUntil: 0,
     chargeId,
     response: successResponse(chargeId),
     ...(amountRefunded === 0 ? {} : { refunds: [refundOf(chargeId, amountRefunded, amountRefunded)] }),
@@ -121,7 +121,7 @@ async function create(
   let key = keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)];
   for (;;) {
     const writes = [
-      created(paymentsSpace, id, textOf(made.payment)),
+      paymentCreation(made.payment),
       created(chargesSpace, chargeEntry(processor, chargeId), id),
       noteAccount(payment),
       ...key,

@@ -1,10 +1,17 @@
-import type { Processor } from '../../processors/processor.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { errorFields } from '../../log.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import type { Payment } from '../payment.ts';
-import { ageOf, detailOf, unknownOf } from '../resolve-outcome.ts';
-import type { Settlement } from './outcome.ts';
+import {
+  authenticationLookUpMsMax,
+  authenticationLookUpPauseMs,
+  authenticationPollMs,
+  clockStepMsMax,
+} from '../limits.ts';
+import type { Authentication, Payment } from '../payment.ts';
+import { changePayment, findPayment } from '../payment-store.ts';
+import { ageOf } from '../resolve-outcome.ts';
+import { endAuthentication } from './look-up.ts';
 import { markForReview, settleCharge } from './settle.ts';
-import { soughtOf } from './sought.ts';
 
 /**
  * Finds out what became of a charge that waits for the cardholder. A success settles it. Every other end is final only once
@@ -25,32 +32,75 @@ export async function resolveAuthentication(
     await markForReview(context, payment.id);
     return payment;
   }
-  const event = eventId === undefined ? {} : { eventId };
-  return settleCharge(context, payment.id, { outcome, basis: 'proof', ...event }, payment);
+  return settleCharge(context, payment.id, { outcome, basis: 'proof', eventId }, payment);
 }
 
 /**
- * Looks an attempt up, and cancels it if it failed, is too late, or is not wanted.
+ * Looks a charge up that waits for its cardholder, when a caller retrieves the payment, finds it by its idempotency key, or
+ * repeats the request. Callers at the same time share one look-up, in this process and in all others of the store, and the
+ * processor is called about once a second for each payment.
  *
- * @returns `succeeded`, `canceled`, or what does not end the charge
+ * @returns the payment after the look-up; unchanged if none may start now, or if the processor takes too long
  */
-export async function endAuthentication(
-  context: Pick<PaymentContext, 'now'>,
-  processor: Processor,
-  payment: Payment,
-): Promise<Settlement> {
-  const { processorKey, currency, cancelRequestedAt, authentication } = payment;
-  const sought = soughtOf(context, processor, payment);
-  let declineCode = cancelRequestedAt === undefined ? 'authentication_timeout' : 'canceled';
-  if (cancelRequestedAt === undefined && context.now() < (authentication?.until ?? 0)) {
-    const found = await processor.findCharge(sought).catch(unknownOf);
-    if (found.kind === 'succeeded' || found.kind === 'requires_action') return found;
-    if (found.kind !== 'declined') return { kind: 'unknown', detail: detailOf(found) };
-    ({ declineCode } = found);
+export async function refreshAuthentication(context: PaymentContext, payment: Payment): Promise<Payment> {
+  if (payment.state !== 'requires_action') return payment;
+  const lookedUp = context.lookUpThrottle.run(payment.id, () => lookUp(context, payment));
+  if (lookedUp === undefined) return payment;
+  return Promise.race([
+    context.inFlight.add(lookedUp),
+    sleep(authenticationLookUpMsMax, payment, { ref: false }),
+  ]);
+}
+
+async function lookUp(context: PaymentContext, payment: Payment): Promise<Payment> {
+  try {
+    const differs = await context.accounts.differs(payment, findProcessor(context, payment.processor));
+    if (differs !== 'no') return payment;
+    const { payment: found, isChanged } = await begin(context, payment);
+    return isChanged ? await resolveAuthentication(context, found) : await othersResult(context, found);
+  } catch (error) {
+    context.log.error('charge_not_recovered', { payment_id: payment.id, ...errorFields(error) });
+    return payment;
   }
-  const silentMs = context.now() - sought.requestedUntil;
-  const ended = await processor
-    .cancelCharge({ ...sought, processorKey, currency, silentMs })
-    .catch(unknownOf);
-  return ended.kind === 'canceled' || ended.kind === 'declined' ? { kind: 'canceled', declineCode } : ended;
+}
+
+/** Records that this process looks the charge up, unless another one does, or has just done so. */
+function begin(
+  context: Pick<PaymentContext, 'engine' | 'now'>,
+  known: Payment,
+): ReturnType<typeof changePayment> {
+  const change = (payment: Payment) => {
+    const { state, authentication, attempts } = payment;
+    const now = context.now();
+    if (state !== 'requires_action' || authentication === undefined) return undefined;
+    const msSince = sinceLookUp(authentication, now);
+    if (msSince < authenticationLookUpPauseMs || isLookedUp(payment, now)) return undefined;
+    return { payment: { ...payment, authentication: { ...authentication, lookUp: { at: now, attempts } } } };
+  };
+  return changePayment(context, known.id, change, known);
+}
+
+/** Waits while another process looks the charge up. @returns the payment with its result */
+async function othersResult(
+  context: Pick<PaymentContext, 'engine' | 'now'>,
+  found: Payment,
+): Promise<Payment> {
+  let payment = found;
+  while (isLookedUp(payment, context.now())) {
+    await sleep(authenticationPollMs);
+    payment = (await findPayment(context, found.id)) ?? payment;
+  }
+  return payment;
+}
+
+/** Whether a look-up is under way. Its result counts an attempt; without one for this long, its process has died. */
+function isLookedUp({ state, authentication, attempts }: Payment, now: number): boolean {
+  if (state !== 'requires_action' || authentication?.lookUp?.attempts !== attempts) return false;
+  return sinceLookUp(authentication, now) < authenticationLookUpMsMax;
+}
+
+/** Milliseconds since the last look-up began. The clocks of two machines may differ a little; a time far ahead is not believed. */
+function sinceLookUp({ lookUp }: Authentication, now: number): number {
+  const ms = lookUp === undefined ? Infinity : now - lookUp.at;
+  return ms < -clockStepMsMax ? Infinity : ms;
 }

@@ -6,7 +6,7 @@ import type { Payment } from '../payment.ts';
 import { changePayment } from '../payment-store.ts';
 import { unknownOf } from '../resolve-outcome.ts';
 import { resolveAuthentication } from './authenticate.ts';
-import { canceled } from './execute.ts';
+import { cancelCharge } from './look-up.ts';
 import { settleCharge } from './settle.ts';
 
 /**
@@ -36,7 +36,7 @@ export async function cancelPayment(
   });
   if (hasEnded(payment.state)) return payment;
   if (payment.state === 'requires_action') return resolveAuthentication(context, payment);
-  const outcome = await canceled(context, processor, payment).catch(unknownOf);
+  const outcome = await cancelCharge(context, processor, payment).catch(unknownOf);
   if (outcome.kind === 'unknown') return payment;
   return settleCharge(context, payment.id, { outcome, basis: 'proof' });
 }

@@ -6,33 +6,38 @@ import { processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
 import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
 import { resolveAuthentication } from './authenticate.ts';
-import { closeDecline } from './close-decline.ts';
 import { sentDetails } from './details.ts';
-import type { Finding, Settlement } from './outcome.ts';
-import { currentResponse, type PaymentResponse } from './response.ts';
+import { cancelCharge, chargeLookup, closeDecline } from './look-up.ts';
+import type { ObservedOutcome, Outcome } from './outcome.ts';
 import { markForReview, settleCharge } from './settle.ts';
-import { soughtOf } from './sought.ts';
 
-/** The second and third step of a charge that this process owns: calls the processor and stores the outcome. */
-export async function executeCharge(
+/** The second step of a charge that this process owns: calls the processor once, and cancels the attempt of a decline. */
+export async function requestCharge(
   context: PaymentContext,
   payment: Payment,
   token: string,
   trace: Trace,
-): Promise<PaymentResponse> {
+): Promise<ObservedOutcome> {
   const processor = findProcessor(context, payment.processor);
   const reply = await trace.step('ask', () =>
     callProcessor(context, processor, payment, token, false).catch(unknownOf),
   );
   const outcome = await closeDecline(context, processor, payment, reply);
-  const basis = outcome === reply ? 'reply' : 'proof';
+  return { outcome, basis: outcome === reply ? 'reply' : 'proof' };
+}
+
+/** The third step: stores the outcome. If that fails, the charge may have been made, and recovery resolves it. */
+export async function settleReply(
+  context: SettleChargeContext,
+  payment: Payment,
+  observed: ObservedOutcome,
+  trace: Trace,
+): Promise<Payment> {
   try {
-    const settled = await settle(context, payment, { outcome, basis }, trace);
-    return currentResponse(context, settled, { replayed: false });
+    return await settle(context, payment, observed, trace);
   } catch (error) {
-    // The charge may have been made, but its record says "calling": recovery resolves it.
     context.log.error('charge_not_settled', { payment_id: payment.id, ...errorFields(error) });
-    return currentResponse(context, payment, { replayed: false });
+    return payment;
   }
 }
 
@@ -53,14 +58,14 @@ export async function resumeCharge(context: PaymentContext, payment: Payment): P
 async function resume(context: PaymentContext, payment: Payment, trace: Trace): Promise<void> {
   const processor = findProcessor(context, payment.processor);
   const { isKeyRemembered, isHopeless, isLate } = ageOf(payment.createdAt, context.now(), processor);
-  const settleAs = (outcome: Settlement) => settle(context, payment, { outcome, basis: 'proof' }, trace);
+  const settleAs = (outcome: Outcome) => settle(context, payment, { outcome, basis: 'proof' }, trace);
   if (isKeyRemembered && !isWanted(payment, context.now())) {
-    await settleAs(await trace.step('cancel', () => canceled(context, processor, payment)));
+    await settleAs(await trace.step('cancel', () => cancelCharge(context, processor, payment)));
     return;
   }
   const callAgain = isKeyRemembered ? repeatedCall(context, processor, payment, trace) : undefined;
-  const lookUp = () => processor.findCharge(soughtOf(context, processor, payment));
-  const end = () => canceled(context, processor, payment);
+  const lookUp = () => processor.findCharge(chargeLookup(context, processor, payment));
+  const end = () => cancelCharge(context, processor, payment);
   const found = await resolveOutcome(callAgain, () => trace.step('look_up', lookUp), end);
   const ended = isConclusive(found) ? await closeDecline(context, processor, payment, found) : found;
   if (isConclusive(ended)) await settleAs(ended);
@@ -83,41 +88,17 @@ function repeatedCall(
 }
 
 /** Whether a caller may still want the charge. */
-export function isWanted({ wantedUntil, cancelRequestedAt }: Payment, now: number): boolean {
-  return cancelRequestedAt === undefined && now < wantedUntil;
-}
-
-/**
- * Cancels a charge at the processor, or returns its outcome. Once the processor may have forgotten the key, a cancellation
- * cannot block it: then the charge is only looked up.
- */
-export async function canceled(
-  context: PaymentContext,
-  processor: Processor,
-  payment: Payment,
-): Promise<Settlement> {
-  const { processorKey, currency, cancelRequestedAt } = payment;
-  const sought = soughtOf(context, processor, payment);
-  if (!ageOf(payment.createdAt, context.now(), processor).isKeyRemembered) {
-    const found = await processor.findCharge(sought).catch(unknownOf);
-    if (isConclusive(found)) return closeDecline(context, processor, payment, found);
-    return { kind: 'unknown', detail: detailOf(found) };
-  }
-  const silentMs = context.now() - sought.requestedUntil;
-  const outcome = await processor
-    .cancelCharge({ ...sought, processorKey, currency, silentMs })
-    .catch(unknownOf);
-  if (outcome.kind !== 'canceled') return outcome;
-  return { kind: 'canceled', declineCode: cancelRequestedAt === undefined ? 'expired' : 'canceled' };
+export function isWanted({ retryUntil, cancelRequestedAt }: Payment, now: number): boolean {
+  return cancelRequestedAt === undefined && now < retryUntil;
 }
 
 async function settle(
   context: SettleChargeContext,
   payment: Payment,
-  finding: Finding,
+  observed: ObservedOutcome,
   trace: Trace,
 ): Promise<Payment> {
-  const settled = await trace.step('settle', () => settleCharge(context, payment.id, finding, payment));
+  const settled = await trace.step('settle', () => settleCharge(context, payment.id, observed, payment));
   trace.set({ outcome: settled.state });
   return settled;
 }
@@ -139,12 +120,12 @@ async function callProcessor(
     ...recordedRequest(payment),
     token,
     tokenKey: tokenKey(payment, token),
-    ...(returnUrl === undefined ? {} : { returnUrl }),
+    ...(returnUrl !== undefined && { returnUrl }),
     timeoutMs: processorCallMsMax,
     isRecovery,
   });
 }
 
 function recordedRequest({ isRequestRecorded, route, keyEntry }: Payment): Pick<ChargeRequest, 'request'> {
-  return isRequestRecorded ? { request: { route, ...(keyEntry === undefined ? {} : { keyEntry }) } } : {};
+  return isRequestRecorded ? { request: { route, ...(keyEntry !== undefined && { keyEntry }) } } : {};
 }

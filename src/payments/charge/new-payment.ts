@@ -1,36 +1,38 @@
-import { accountOf, type ChargeAccount } from '../charge-account.ts';
+import { accountOf, type ChargeAccount } from '../accounts.ts';
 import { transitionCharge } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
+import { awaitedItem } from '../fulfilment.ts';
 import {
+  newPaymentId,
   newProcessorKey,
-  type PaidItem,
   type Payment,
-  type PaymentDetails,
   type PaymentPrice,
   tokenDigest,
   tokenPlace,
 } from '../payment.ts';
-import type { CheckedChargeRequest, UncheckedChargeRequest } from './request.ts';
+import type { ItemPolicy } from '../payment-routes.ts';
+import { storedDetails } from './details.ts';
+import type { CheckedChargeRequest } from './request.ts';
 import { sealedBuyerAddress } from './tried-cards.ts';
 
 /** What the service has found out for a request. */
 interface Facts {
-  readonly id: string;
   readonly account: ChargeAccount;
   readonly price: PaymentPrice | undefined;
-  readonly details: PaymentDetails | undefined;
   readonly keyEntry: string | undefined;
-  readonly item: PaidItem | undefined;
+  /** The item that the route sells. */
+  readonly sold: ItemPolicy | undefined;
 }
 
-/** The record of a payment as it is reserved, before its processor is called. */
+/** The record of a payment as it is reserved, before its processor is called. Throws `invalid_request` if its item lacks metadata. */
 export function newPayment(
-  context: Pick<PaymentContext, 'now' | 'wantedMs' | 'sealer'>,
-  request: Pick<UncheckedChargeRequest, 'route' | 'requestId' | 'buyerAddress'>,
-  checked: CheckedChargeRequest,
-  { id, account, price, details, keyEntry, item }: Facts,
+  context: Pick<PaymentContext, 'now' | 'retryMs' | 'sealer'>,
+  request: CheckedChargeRequest,
+  { account, price, keyEntry, sold }: Facts,
 ): Payment {
-  const { amount, currency, metadata, token, returnUrl } = checked;
+  const { amount, currency, metadata, token, returnUrl } = request;
+  const id = newPaymentId(context.now());
+  const details = storedDetails(context, id, request, metadata);
   return {
     id,
     state: transitionCharge('received', 'calling'),
@@ -38,20 +40,20 @@ export function newPayment(
     route: request.route,
     amount,
     currency,
-    ...(price === undefined ? {} : { price }),
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(details === undefined ? {} : { details }),
+    ...(price && { price }),
+    ...(metadata && { metadata }),
+    ...(details && { details }),
     tokenDigest: tokenDigest(id, token),
     isRequestRecorded: true,
     processorKey: newProcessorKey(),
     attempts: 0,
-    ...(keyEntry === undefined ? {} : { keyEntry }),
+    ...(keyEntry !== undefined && { keyEntry }),
     requestId: request.requestId,
     createdAt: new Date(context.now()).toISOString(),
-    wantedUntil: context.now() + context.wantedMs,
+    retryUntil: context.now() + context.retryMs,
     sealedToken: context.sealer.sealBriefly(token, tokenPlace(id)),
     ...sealedBuyerAddress(context, id, request.buyerAddress),
-    ...(returnUrl === undefined ? {} : { returnUrl }),
-    ...(item === undefined ? {} : { item }),
+    ...(returnUrl !== undefined && { returnUrl }),
+    ...(sold && { item: awaitedItem(sold, id, metadata) }),
   };
 }

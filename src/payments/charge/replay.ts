@@ -1,11 +1,11 @@
 import { ServiceError } from '../../errors.ts';
 import type { Trace } from '../../tracing.ts';
 import type { PaymentContext } from '../context.ts';
-import { wantedStepMs } from '../limits.ts';
+import { retryStepMs } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
+import { refreshAuthentication } from './authenticate.ts';
 import { isWanted } from './execute.ts';
-import { refreshAuthentication } from './refresh.ts';
 import { type CheckedChargeRequest, differingField, type UncheckedChargeRequest } from './request.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 import { waitForFirst } from './wait-for-first.ts';
@@ -38,18 +38,18 @@ export async function replay(
   return currentResponse(context, payment, { replayed: true });
 }
 
-/** A repeated request extends `wantedUntil`. */
+/** A repeated request extends `retryUntil`. */
 async function wantLonger(
-  context: Pick<PaymentContext, 'engine' | 'wantedMs' | 'now'>,
+  context: Pick<PaymentContext, 'engine' | 'retryMs' | 'now'>,
   earlier: Payment,
 ): Promise<void> {
   const now = context.now();
-  const wantedUntil = now + context.wantedMs;
+  const retryUntil = now + context.retryMs;
   if (earlier.state !== 'in_doubt' || !isWanted(earlier, now)) return;
-  if (wantedUntil - earlier.wantedUntil < Math.min(wantedStepMs, context.wantedMs / 10)) return;
+  if (retryUntil - earlier.retryUntil < Math.min(retryStepMs, context.retryMs / 10)) return;
   await changePayment(context, earlier.id, (payment) =>
     payment.state === 'in_doubt' && isWanted(payment, now)
-      ? { payment: { ...payment, wantedUntil: Math.max(wantedUntil, payment.wantedUntil) } }
+      ? { payment: { ...payment, retryUntil: Math.max(retryUntil, payment.retryUntil) } }
       : undefined,
   );
 }

@@ -23,7 +23,7 @@ export interface UncheckedChargeRequest extends RequestedDetails {
   readonly currency: string;
   readonly token: string;
   readonly metadata?: Metadata | undefined;
-  readonly returnUrl?: string;
+  readonly returnUrl?: string | undefined;
   /** Origins that the caller may return to, beside those of the route. */
   readonly returnOrigins?: ReturnOrigins;
   readonly idempotencyKey: string | undefined;
@@ -34,24 +34,16 @@ export interface UncheckedChargeRequest extends RequestedDetails {
   readonly needsPrice: boolean;
   /** The scope of idempotency keys: the id of the API key, or empty if callers have none. */
   readonly caller: string;
-  /** The address whose tried cards are counted (`TriedCards`); undefined if they are not. */
+  /** The address whose tried cards are counted (`card-testing.ts`); undefined if they are not. */
   readonly buyerAddress?: string | undefined;
   readonly requestId: string;
   /** The caller's header (W3C Trace Context). */
   readonly traceparent?: string | undefined;
 }
 
-/** A validated charge request. */
-export interface CheckedChargeRequest extends RequestedDetails {
-  /** In the smallest unit of the currency. */
-  readonly amount: number;
-  /** Upper case. */
-  readonly currency: string;
-  readonly token: string;
-  readonly metadata: Metadata | undefined;
-  readonly returnUrl: string | undefined;
-  readonly idempotencyKey: string | undefined;
-  readonly needsPrice: boolean;
+/** The same request after validation: the amount is in the smallest unit of the currency, and the currency in upper case. */
+export interface CheckedChargeRequest extends UncheckedChargeRequest {
+  readonly isChecked: true;
 }
 
 /** Throws `invalid_request` with the field's name; no message repeats what was sent. */
@@ -60,18 +52,17 @@ export function checkChargeRequest(
   policy: RoutePolicy,
 ): CheckedChargeRequest {
   const currency = checkCurrency(request.currency, policy);
+  const { metadata, returnUrl, returnOrigins = [] } = request;
   return {
+    ...request,
     amount: checkAmount(request.amount, currency, policy),
     currency,
     token: checkToken(request.token),
-    metadata: request.metadata === undefined ? undefined : checkMetadata(request.metadata),
-    returnUrl:
-      request.returnUrl === undefined
-        ? undefined
-        : checkReturnUrl(request.returnUrl, request.returnOrigins ?? [], policy),
+    metadata: metadata && checkMetadata(metadata),
+    returnUrl: returnUrl === undefined ? undefined : checkReturnUrl(returnUrl, returnOrigins, policy),
     idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
-    needsPrice: request.needsPrice,
     ...checkDetails(request),
+    isChecked: true,
   };
 }
 

@@ -6,7 +6,7 @@ import type { PaymentContext } from '../context.ts';
 import type { Payment } from '../payment.ts';
 import type { StoredResponse } from '../stored-response.ts';
 import { nextActionOf } from './next-action.ts';
-import type { Settlement } from './outcome.ts';
+import type { Outcome } from './outcome.ts';
 
 /** An error also has the documented `message` field of the payment endpoint. */
 export const paymentFieldsBesideError: FieldsBesideError = (message) => ({ message: { message } });
@@ -21,13 +21,13 @@ export function errorResponse(error: ServiceError, requestId: string): StoredRes
 }
 
 /** The response to the request that made the payment. */
-export function responseOf(outcome: Settlement, payment: Payment): StoredResponse {
+export function responseTo(outcome: Outcome, payment: Payment): StoredResponse {
   return outcome.kind === 'succeeded'
     ? successResponse(outcome.chargeId)
     : errorResponse(errorOf(outcome, payment), payment.requestId);
 }
 
-function errorOf(outcome: Exclude<Settlement, { kind: 'succeeded' }>, payment: Payment): ServiceError {
+function errorOf(outcome: Exclude<Outcome, { kind: 'succeeded' }>, payment: Payment): ServiceError {
   switch (outcome.kind) {
     case 'declined':
       return new ServiceError(outcome.authenticationRequired ? 'authentication_required' : 'card_declined', {
@@ -72,8 +72,8 @@ const canceledMessages: Readonly<Record<string, string>> = {
 };
 
 /** Without a key or a single-use token, a repeated request would be another payment, so the message must not suggest it. */
-export function outcomeUnknown({ keyEntry, wantedUntil, cancelRequestedAt }: Payment): ServiceError {
-  const until = new Date(wantedUntil).toISOString();
+export function outcomeUnknown({ keyEntry, retryUntil, cancelRequestedAt }: Payment): ServiceError {
+  const until = new Date(retryUntil).toISOString();
   const end =
     cancelRequestedAt === undefined
       ? `The charge may still be made until ${until}; then it is canceled.`
@@ -104,6 +104,8 @@ export interface PaymentResponse extends StoredResponse {
   /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
+  /** Whether it is the first response to a card that is declined or invalid, as card testing causes them. */
+  readonly isOfBadCard: boolean;
   /** The secret that reads this payment; derived when it is called. */
   readonly clientSecret: () => string;
 }
@@ -116,21 +118,15 @@ export function currentResponse(
   payment: Payment,
   { replayed }: { readonly replayed: boolean },
 ): PaymentResponse {
-  const known = { paymentId: payment.id, replayed, clientSecret: () => clientSecretOf(payment) };
+  const known = {
+    paymentId: payment.id,
+    replayed,
+    isOfBadCard: false,
+    clientSecret: () => clientSecretOf(payment),
+  };
   if (payment.response !== undefined) return { ...payment.response, ...known };
   const action = nextActionOf(context, payment);
   if (action !== undefined) return { ...errorResponse(actionRequired(action), payment.requestId), ...known };
   const unknown = errorResponse(outcomeUnknown(payment), payment.requestId);
   return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };
-}
-
-/**
- * Whether the charge was declined or its token is invalid, the responses that card testing causes: they slow the key down. The
- * buyer's address is counted by the commit that settles the charge (`countChange`).
- */
-export function isOfBadCard({ status, text }: StoredResponse): boolean {
-  return (
-    (status === 402 && !text.includes('"next_action":')) ||
-    (status === 400 && text.includes('"param":"token"'))
-  );
 }

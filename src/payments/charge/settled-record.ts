@@ -1,23 +1,23 @@
 import { eventsPerPaymentMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import { withoutReceiptEmail } from './details.ts';
-import type { Finding, Settlement } from './outcome.ts';
-import { responseOf } from './response.ts';
+import type { ObservedOutcome, Outcome } from './outcome.ts';
+import { responseTo } from './response.ts';
 
 /** The fields of a payment's record that a step of its charge adds and erases. */
 
-export function withFinding(payment: Payment, { eventId }: Finding): Payment {
+export function withObserved(payment: Payment, { eventId }: ObservedOutcome): Payment {
   if (eventId === undefined) return { ...payment, attempts: payment.attempts + 1 };
   return { ...payment, events: withEvent(payment, eventId) };
 }
 
 /** Adds the response of an ended payment, and erases its token and its buyer's addresses. */
-export function withOutcome(payment: Payment, outcome: Settlement): Payment {
+export function withOutcome(payment: Payment, outcome: Outcome): Payment {
   return {
     ...withoutSecrets(payment),
     ...(outcome.kind === 'succeeded' ? { chargeId: outcome.chargeId } : {}),
     ...('declineCode' in outcome ? { declineCode: outcome.declineCode } : {}),
-    response: responseOf(outcome, payment),
+    response: responseTo(outcome, payment),
   };
 }
 

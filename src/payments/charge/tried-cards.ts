@@ -2,7 +2,7 @@ import { errorFields, type Log } from '../../log.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import type { Write } from '../../storage/engine.ts';
 import { buyerAddressPlace, type Payment } from '../payment.ts';
-import type { Settlement } from './outcome.ts';
+import type { Outcome } from './outcome.ts';
 
 /**
  * Counts the cards that a buyer's address tries. A thief learns from a challenge, as from a decline, which cards exist; an
@@ -49,7 +49,7 @@ export async function countChange(
   context: Counting,
   before: Payment,
   after: Payment,
-  outcome: Settlement,
+  outcome: Outcome,
 ): Promise<CountChange> {
   const step = stepOf(before, after, outcome);
   const address = step === 'none' ? undefined : buyerAddressOf(context, before);
@@ -58,7 +58,7 @@ export async function countChange(
   return context.triedCards.giveBack(address, Date.parse(before.createdAt));
 }
 
-function stepOf(before: Payment, after: Payment, outcome: Settlement): 'counts' | 'is given back' | 'none' {
+function stepOf(before: Payment, after: Payment, outcome: Outcome): 'counts' | 'is given back' | 'none' {
   const hasChallenge = before.state === 'requires_action';
   if (after.state === 'succeeded') return hasChallenge ? 'is given back' : 'none';
   if (hasChallenge) return 'none';
@@ -66,7 +66,12 @@ function stepOf(before: Payment, after: Payment, outcome: Settlement): 'counts' 
   return after.state === 'declined' && isOfBadCard(outcome) ? 'counts' : 'none';
 }
 
-function isOfBadCard(outcome: Settlement): boolean {
+/** Whether a charge has ended because its card is declined or invalid. @param outcome the one of this process's request */
+export function isDeclinedCard({ state, declineCode }: Payment, outcome: Outcome): boolean {
+  return state === 'declined' && (declineCode !== undefined || isOfBadCard(outcome));
+}
+
+function isOfBadCard(outcome: Outcome): boolean {
   if (outcome.kind === 'canceled') return outcome.declined !== undefined;
   return outcome.kind === 'declined' || (outcome.kind === 'rejected' && outcome.param === 'token');
 }

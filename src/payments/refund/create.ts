@@ -93,10 +93,8 @@ async function reserve(
   refund: Refund,
   audit: CreateRefundRequest['audit'],
 ): Promise<{ readonly payment: Payment; readonly earlier: Refund | undefined }> {
-  let earlier: Refund | undefined;
-  const { payment } = await changePayment(context, paymentId, (before) => {
-    earlier = withSameKey(before, refund);
-    if (earlier !== undefined) return undefined;
+  const { payment, isChanged } = await changePayment(context, paymentId, (before) => {
+    if (withSameKey(before, refund) !== undefined) return undefined;
     const amount = refund.requested?.isRest ? amountRefundable(before) : refund.amount;
     checkRefundable(before, amount);
     const { processor, currency } = before;
@@ -108,7 +106,7 @@ async function reserve(
       ],
     };
   });
-  return { payment, earlier };
+  return { payment, earlier: isChanged ? undefined : withSameKey(payment, refund) };
 }
 
 /** Refunds that moved no money stay stored for diagnosis; the oldest are dropped. */

@@ -9,11 +9,11 @@ import { mayTransitionRefund, type Refund, type RefundState, type RequestedRefun
 import { findRefund, withRefund } from './amounts.ts';
 import { refundResponseOf } from './response.ts';
 
-export interface RefundFinding {
+export interface ObservedRefund {
   readonly outcome: RefundOutcome;
   /** The processor's event that reported it; absent if the processor was called. */
   readonly eventId?: string;
-  /** As in a charge's `Finding` (`charge/outcome.ts`). */
+  /** As in a charge's `ObservedOutcome` (`charge/outcome.ts`). */
   readonly basis: 'reply' | 'proof';
 }
 
@@ -27,17 +27,15 @@ export async function settleRefund(
   context: SettleRefundContext,
   paymentId: string,
   refundId: string,
-  finding: RefundFinding,
+  observed: ObservedRefund,
 ): Promise<Refund> {
-  let stateBefore: RefundState | undefined;
-  const { payment, isChanged } = await changeRevokingItem(context, paymentId, (before) => {
-    const refund = theRefund(before, refundId);
-    stateBefore = refund.state;
-    return settled(context, before, refund, finding);
-  });
+  const { before, payment, isChanged } = await changeRevokingItem(context, paymentId, (found) =>
+    settled(context, found, theRefund(found, refundId), observed),
+  );
+  const { state: stateBefore } = theRefund(before, refundId);
   const refund = theRefund(payment, refundId);
   if (isChanged) {
-    const { outcome } = finding;
+    const { outcome } = observed;
     // Count a refund that stays open once.
     if (!isOpen(refund.state) || (refund.requested?.attempts ?? 0) <= 1)
       context.metrics.refund(payment.processor, refund.state);
@@ -61,9 +59,9 @@ function settled(
   context: Pick<PaymentContext, 'now'>,
   payment: Payment,
   refund: Refund,
-  { outcome: reported, eventId, basis }: RefundFinding,
+  { outcome: reported, eventId, basis }: ObservedRefund,
 ): Change | undefined {
-  const outcome = conclusion(refund, reported, basis);
+  const outcome = finalOutcome(refund, reported, basis);
   const state = stateOf(outcome);
   const { requested, ...rest } = refund;
   const attempts = (requested?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
@@ -119,7 +117,11 @@ function withResponse(
 }
 
 /** A rejection counts only while its request is the only one, as with a charge. */
-function conclusion({ state }: Refund, outcome: RefundOutcome, basis: RefundFinding['basis']): RefundOutcome {
+function finalOutcome(
+  { state }: Refund,
+  outcome: RefundOutcome,
+  basis: ObservedRefund['basis'],
+): RefundOutcome {
   if (state === 'calling' || (outcome.kind !== 'not_attempted' && outcome.kind !== 'rejected'))
     return outcome;
   if (basis === 'proof' && outcome.kind === 'rejected') return outcome;

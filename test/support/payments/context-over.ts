@@ -50,7 +50,7 @@ export function contextOn(
     sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
     processors,
     routes: new Map(Object.entries(routes)),
-    wantedMs: 600_000,
+    retryMs: 600_000,
     authenticationMs: 1_800_000,
     triedCards: uncounted,
     itemWrite,

@@ -1,8 +1,7 @@
 import { cpSync } from 'node:fs';
-import { createCharge } from '../../../src/payments/charge/create.ts';
 import type { PaymentContext } from '../../../src/payments/context.ts';
 import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
-import { PaymentsLock } from '../../../src/payments/payments.ts';
+import { Payments, PaymentsLock } from '../../../src/payments/payments.ts';
 import type { Engine } from '../../../src/storage/engine.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
 import { openLmdbEngine } from '../../../src/storage/lmdb/open.ts';
@@ -56,7 +55,7 @@ export function buy(
   context: PaymentContext,
   { key, seat, token = 'tok_paid', route = 'charge', processor = 'simulated' }: Bought,
 ) {
-  return createCharge(context, {
+  return new Payments(context).charge({
     processor,
     route,
     amount: 2_000,

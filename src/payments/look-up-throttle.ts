@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { authenticationLookUpPauseMs, authenticationLookUpsMax, authenticationsPacedMax } from './limits.ts';
 
 /** Paces the look-ups of payments that wait for their cardholder, however often callers ask about them. */
-export class LookUpPace<Result> {
+export class LookUpThrottle<Result> {
   readonly #begun = new LRUCache<string, true>({
     max: authenticationsPacedMax,
     ttl: authenticationLookUpPauseMs,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authenticationLookUpsMax } from '../../src/payments/limits.ts';
-import { LookUpPace } from '../../src/payments/look-up-pace.ts';
+import { LookUpThrottle } from '../../src/payments/look-up-throttle.ts';
 
 test('callers run a bounded number of look-ups at once, and one of each payment', async () => {
-  const pace = new LookUpPace<void>();
+  const pace = new LookUpThrottle<void>();
   const ends: (() => void)[] = [];
   const lookUp = () => new Promise<void>((resolve) => ends.push(resolve));
   const started = Array.from({ length: 100 }, (_, n) => pace.run(`pay_${n}`, lookUp)).filter(Boolean);
@@ -17,7 +17,7 @@ test('callers run a bounded number of look-ups at once, and one of each payment'
 });
 
 test('a look-up that fails makes room too', async () => {
-  const pace = new LookUpPace<never>();
+  const pace = new LookUpThrottle<never>();
   for (let n = 0; n < 2 * authenticationLookUpsMax; n++)
     await assert.rejects(pace.run(`pay_${n}`, () => Promise.reject(new Error('no'))) as Promise<never>);
 });

@@ -1,0 +1,107 @@
+import type { Processor, SoughtCharge } from '../../processors/processor.ts';
+import type { PaymentContext } from '../context.ts';
+import { closeDeclineMsMax, lookUpMsMax, processorCallMsMax } from '../limits.ts';
+import type { Payment } from '../payment.ts';
+import { ageOf, detailOf, isConclusive, unknownOf } from '../resolve-outcome.ts';
+import { isOpenDecline, type Outcome } from './outcome.ts';
+
+/** The questions about a charge that request none: look it up, cancel it. */
+
+type Clock = Pick<PaymentContext, 'now'>;
+
+/** By what the processor finds the charge of a payment. */
+export function chargeLookup({ now }: Clock, processor: Processor, payment: Payment): SoughtCharge {
+  const { authentication } = payment;
+  const requestedFrom = Date.parse(payment.createdAt);
+  return {
+    paymentId: payment.id,
+    requestedFrom,
+    requestedUntil:
+      Math.max(requestedFrom, Math.min(now(), lastRequestAt(processor, payment))) + processorCallMsMax,
+    ...(authentication && { attemptId: authentication.attemptId }),
+    timeoutMs: lookUpMsMax,
+  };
+}
+
+/**
+ * No charge is requested after its end or its cancellation, nor after the processor may have forgotten its key. In milliseconds
+ * since 1970.
+ */
+export function lastRequestAt(
+  { keyLifeMs }: Pick<Processor, 'keyLifeMs'>,
+  { createdAt, cancelRequestedAt, retryUntil }: Payment,
+): number {
+  const requestedFrom = Date.parse(createdAt);
+  const canceledAt =
+    cancelRequestedAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(cancelRequestedAt);
+  return Math.max(requestedFrom, Math.min(retryUntil, canceledAt, requestedFrom + keyLifeMs));
+}
+
+/** Asks the processor to cancel the charge. @param urgent for a decline whose buyer waits */
+function cancel(
+  { now }: Clock,
+  processor: Processor,
+  payment: Payment,
+  urgent: { readonly attemptId?: string; readonly timeoutMs?: number; readonly isUrgent?: boolean } = {},
+) {
+  const { processorKey, currency } = payment;
+  const lookup = chargeLookup({ now }, processor, payment);
+  const silentMs = now() - lookup.requestedUntil;
+  return processor.cancelCharge({ ...lookup, processorKey, currency, silentMs, ...urgent }).catch(unknownOf);
+}
+
+/**
+ * A decline whose attempt can still succeed counts only once the processor has canceled the attempt. So this cancels it.
+ *
+ * @returns any other outcome unchanged; otherwise `canceled` with the decline, `succeeded` if the buyer was faster, or `unknown`
+ */
+export async function closeDecline(
+  clock: Clock,
+  processor: Processor,
+  payment: Payment,
+  outcome: Outcome,
+): Promise<Outcome> {
+  if (!isOpenDecline(payment, outcome)) return outcome;
+  const { openAttemptId: attemptId, ...declined } = outcome;
+  const urgent = { attemptId, timeoutMs: closeDeclineMsMax, isUrgent: true };
+  const ended = await cancel(clock, processor, payment, urgent);
+  if (ended.kind !== 'canceled' && ended.kind !== 'declined') return ended;
+  return { kind: 'canceled', declineCode: declined.declineCode, declined };
+}
+
+/**
+ * Cancels a charge at the processor, or returns its outcome. Once the processor may have forgotten the key, a cancellation
+ * cannot block it: then the charge is only looked up.
+ */
+export async function cancelCharge(clock: Clock, processor: Processor, payment: Payment): Promise<Outcome> {
+  if (!ageOf(payment.createdAt, clock.now(), processor).isKeyRemembered) {
+    const found = await processor.findCharge(chargeLookup(clock, processor, payment)).catch(unknownOf);
+    if (isConclusive(found)) return closeDecline(clock, processor, payment, found);
+    return { kind: 'unknown', detail: detailOf(found) };
+  }
+  const outcome = await cancel(clock, processor, payment);
+  if (outcome.kind !== 'canceled') return outcome;
+  return { kind: 'canceled', declineCode: payment.cancelRequestedAt === undefined ? 'expired' : 'canceled' };
+}
+
+/**
+ * Looks up an attempt that waits for its cardholder, and cancels it if it failed, is too late, or is not wanted.
+ *
+ * @returns `succeeded`, `canceled`, or what does not end the charge
+ */
+export async function endAuthentication(
+  clock: Clock,
+  processor: Processor,
+  payment: Payment,
+): Promise<Outcome> {
+  const { cancelRequestedAt, authentication } = payment;
+  let declineCode = cancelRequestedAt === undefined ? 'authentication_timeout' : 'canceled';
+  if (cancelRequestedAt === undefined && clock.now() < (authentication?.until ?? 0)) {
+    const found = await processor.findCharge(chargeLookup(clock, processor, payment)).catch(unknownOf);
+    if (found.kind === 'succeeded' || found.kind === 'requires_action') return found;
+    if (found.kind !== 'declined') return { kind: 'unknown', detail: detailOf(found) };
+    ({ declineCode } = found);
+  }
+  const ended = await cancel(clock, processor, payment);
+  return ended.kind === 'canceled' || ended.kind === 'declined' ? { kind: 'canceled', declineCode } : ended;
+}
