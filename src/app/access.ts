@@ -1,6 +1,5 @@
 import { Administrators } from '../access/console/administrators.ts';
 import { ConsoleSessions } from '../access/console/console-sessions.ts';
-import { DeclineLimits } from '../access/decline-limits.ts';
 import { Keys, makeFirstKey, operatorKeys } from '../access/keys/keys.ts';
 import { CallLimits } from '../access/limits/call-limits.ts';
 import { openCaptcha } from '../access/limits/captcha.ts';
@@ -15,6 +14,7 @@ import { ConsoleCookies } from '../http/server/console-cookies.ts';
 import { CrossOrigin } from '../http/server/cors.ts';
 import { type Log, openLog } from '../log.ts';
 import { isLoopback } from '../origins.ts';
+import { CardTestingLimiter } from '../payments/payments.ts';
 import type { ConnectedProcessor } from '../processors/processor.ts';
 import type { Settings } from '../settings/schema.ts';
 import { ConsoleApprovals } from '../sign-in/console-approvals.ts';
@@ -29,7 +29,7 @@ import { withoutPrice } from './unpriced-routes.ts';
 /** The access options of an HTTP app. */
 export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
   readonly authorizer: Authorizer;
-  readonly declines: DeclineLimits;
+  readonly cardTesting: CardTestingLimiter;
   readonly audit: AuditReader;
   readonly keys: Keys;
   readonly administrators: Administrators;
@@ -70,7 +70,7 @@ export async function openAccess(
     const detail = withoutPrice(key, settings);
     if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
   }
-  const declines = openDeclineLimits(settings, engine, now);
+  const cardTesting = openCardTestingLimiter(settings, engine, now);
   const signIns = new ConsoleSignIns(engine, now);
   const sessions = new ConsoleSessions({ engine, keys: keys.ring, administrators, signIns, now });
   const console =
@@ -81,7 +81,7 @@ export async function openAccess(
     keys: keys.ring,
     console,
     limits: new CallLimits(limits),
-    declines,
+    cardTesting,
     // An open service has only the limits in its settings.
     areOpenDeclinesCounted: limits.declines !== undefined,
     captcha: openCaptcha(settings.challenge),
@@ -95,7 +95,7 @@ export async function openAccess(
   }
   return {
     authorizer,
-    declines,
+    cardTesting,
     audit: new AuditReader(engine, now),
     keys,
     administrators,
@@ -109,12 +109,12 @@ export async function openAccess(
 }
 
 /** The counts of the cards that addresses have tried. */
-export function openDeclineLimits(
+export function openCardTestingLimiter(
   { limits, store }: Settings,
   engine: Engine,
   now: () => number,
-): DeclineLimits {
-  return new DeclineLimits({
+): CardTestingLimiter {
+  return new CardTestingLimiter({
     engine,
     perHour: limits.declines,
     cachedMs: store === 'lmdb' ? 0 : distantDeclinesCachedMs,

@@ -17,7 +17,7 @@ import {
 export function startJobs(
   { store }: Settings,
   { payments, signIn }: Domains,
-  { declines, console }: Access,
+  { cardTesting, console }: Access,
   log: Log,
 ): readonly Repeated[] {
   const recoveryMs = store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
@@ -29,7 +29,7 @@ export function startJobs(
     repeat(endingRecoveryMs, (signal) => signIn.accessEnding.recover(signal), log),
     repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
     repeat(exchangeRepeatMsMax, () => signIn.appTokens.sweepCodes(), log),
-    repeat(declinesSweepMs, () => declines.sweep(), log),
+    repeat(declinesSweepMs, (signal) => cardTesting.sweep(signal), log),
     ...(console === undefined ? [] : [repeat(sessionSweepMs, () => console.sessions.sweep(), log)]),
   ];
 }

@@ -104,7 +104,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       engine: store,
       sealer,
       traces,
-      triedCards: access.declines,
+      cardTesting: access.cardTesting,
       processors,
       challenges: simulation?.challenges,
       ownerSilenceMsMax: options.ownerSilenceMsMax,

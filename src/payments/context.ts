@@ -7,7 +7,7 @@ import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import type { Traces } from '../tracing.ts';
 import { Accounts } from './accounts.ts';
-import type { TriedCards } from './charge/tried-cards.ts';
+import type { CardCounts } from './card-testing.ts';
 import type { ItemWriter } from './fulfilment.ts';
 import { LookUpThrottle } from './look-up-throttle.ts';
 import { Heartbeats } from './ownership/heartbeat.ts';
@@ -34,7 +34,7 @@ export interface PaymentContext extends ItemWriter {
   /** How long a cardholder may take to authenticate a payment. */
   readonly authenticationMs: number;
   readonly lookUpThrottle: LookUpThrottle<Payment>;
-  readonly triedCards: TriedCards;
+  readonly cardTesting: CardCounts['cardTesting'];
   readonly log: Log;
   readonly metrics: Metrics;
   readonly traces: Traces;
@@ -54,7 +54,7 @@ export interface PaymentsOptions
     | 'routes'
     | 'itemWrite'
     | 'itemDeletion'
-    | 'triedCards'
+    | 'cardTesting'
     | 'retryMs'
     | 'authenticationMs'
     | 'log'
@@ -87,7 +87,7 @@ export function paymentContext({
 /** What it takes to settle a charge, with the item that it pays for. */
 export type SettleChargeContext = Pick<
   PaymentContext,
-  'engine' | 'log' | 'metrics' | 'now' | 'itemWrite' | 'sealer' | 'authenticationMs' | 'triedCards'
+  'engine' | 'log' | 'metrics' | 'now' | 'itemWrite' | 'sealer' | 'authenticationMs' | 'cardTesting'
 >;
 
 /** What it takes to settle a refund, and to delete the item of a payment whose money is returned. */

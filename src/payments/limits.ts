@@ -103,3 +103,16 @@ export const reconciliationMsMax = 5 * 60 * 1_000;
 export const reconciledChargesMax = 200_000;
 /** Differences after which it ends: so many have one cause, and nobody reads more. */
 export const reconciledDifferencesMax = 1_000;
+
+/**
+ * Cards per hour from one address that are declined, or whose challenge has not succeeded: people mistype twice, thieves test
+ * hundreds of cards. Regained evenly, so twice as many in the first hour. Open challenges have no larger bound of their own: it
+ * would be what a thief learns.
+ */
+export const declinesPerHourDefault = 5;
+/** The limit per day, as a multiple of the limit per hour. */
+export const declinesPerDayFactor = 4;
+/** The limit of an IPv6 /48 network, as a multiple of the limit of one address: it is several households or one data centre. */
+export const declinesOfNetworkFactor = 6;
+/** Addresses whose counts are cached: some hundred kilobytes. */
+export const countedAddressesMax = 10_000;

@@ -52,7 +52,7 @@ export interface Payment {
   readonly cancelRequestedAt?: string;
   /** Present until the charge ends or the cardholder must authenticate it. */
   readonly sealedToken?: string;
-  /** Whose card is counted (`TriedCards`). Present until the charge ends, if the request came from a buyer. */
+  /** Whose card is counted (`CardTestingLimiter`). Present until the charge ends, if the request came from a buyer. */
   readonly sealedBuyerAddress?: string;
   /** Where the cardholder returns after authenticating; without it a charge that needs authentication is declined. */
   readonly returnUrl?: string;

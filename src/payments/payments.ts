@@ -4,6 +4,7 @@ import type { NextAction, Period } from '../processors/processor.ts';
 import type { Write } from '../storage/engine.ts';
 import type { Trace } from '../tracing.ts';
 import { adopt } from './adoption/adopt.ts';
+import { isDeclinedCard } from './card-testing.ts';
 import { cancelPayment } from './charge/cancel.ts';
 import { requestCharge, settleReply } from './charge/execute.ts';
 import { newPayment } from './charge/new-payment.ts';
@@ -12,7 +13,6 @@ import { replay, traceReplay } from './charge/replay.ts';
 import { checkChargeRequest, type UncheckedChargeRequest } from './charge/request.ts';
 import { agreePrice, findEarlier, keyEntryFor, reserve } from './charge/reserve.ts';
 import { currentResponse, type PaymentResponse } from './charge/response.ts';
-import { isDeclinedCard } from './charge/tried-cards.ts';
 import { isClientSecret } from './client-secret.ts';
 import { findProcessor, type PaymentContext, type PaymentsOptions, paymentContext } from './context.ts';
 import { findPaymentOn, retrieveByIdempotencyKey, retrievePayment } from './find-payment.ts';
@@ -34,6 +34,7 @@ import type { Adoption, AdoptionOptions } from './types.ts';
 import { takeEvent } from './webhooks.ts';
 
 export { openOfOtherAccounts } from './accounts.ts';
+export { CardTestingLimiter } from './card-testing.ts';
 export { paymentFieldsBesideError } from './charge/response.ts';
 export { sealedTokens } from './charge/sealed-tokens.ts';
 export type { PaymentsOptions } from './context.ts';
@@ -155,15 +156,12 @@ export class Payments {
     return listPayments(this.#context, list);
   }
 
-  /** All payments made from a time on, oldest first. @param time milliseconds since 1970 */
+  /** All payments since a time, in milliseconds since 1970, oldest first. */
   since(time: number): AsyncGenerator<Payment> {
     return paymentsSince(this.#context, time);
   }
 
-  /**
-   * What the cardholder must do next; undefined if the payment does not wait for them. It contains the processor's secret of the
-   * attempt: only a caller that retrieves one payment receives it.
-   */
+  /** What the cardholder must do next, with the processor's secret of the attempt; undefined if the payment does not wait for them. */
   nextAction(payment: Payment): NextAction | undefined {
     return nextActionOf(this.#context, payment);
   }
@@ -253,10 +251,7 @@ export class Payments {
     return adopt(this.#context, options);
   }
 
-  /**
-   * Resolves charges and refunds that no process works on: those of a process that died, and those in doubt. Resolves when all that
-   * are due are queued. @param signal stops new work
-   */
+  /** Resolves charges and refunds without an owner: of a process that died, or in doubt. @param signal stops new work */
   recover(signal: AbortSignal): Promise<void> {
     return this.#recovery.round(signal);
   }

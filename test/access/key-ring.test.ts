@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { DeclineLimits } from '../../src/access/decline-limits.ts';
 import { hashOf, newApiKeyId, newApiKeyText } from '../../src/access/keys/api-key.ts';
 import { apiKeysAgeMsMax, apiKeysRefreshMs, KeyRing } from '../../src/access/keys/key-ring.ts';
 import { CallLimits } from '../../src/access/limits/call-limits.ts';
@@ -11,6 +10,7 @@ import { openApp } from '../../src/http/server/app.ts';
 import { Authorizer } from '../../src/http/server/authorize.ts';
 import { Listener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/log.ts';
+import { CardTestingLimiter } from '../../src/payments/card-testing.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { itemText } from '../../src/storage/item-text.ts';
 import { Tables } from '../../src/tables/tables.ts';
@@ -133,7 +133,7 @@ test('responds 503 while the keys cannot be read, and stays live', async (t) => 
   const authorizer = new Authorizer({
     keys,
     limits: new CallLimits({}),
-    declines: new DeclineLimits({ engine, cachedMs: 0, now: Date.now }),
+    cardTesting: new CardTestingLimiter({ engine, cachedMs: 0, now: Date.now }),
     areOpenDeclinesCounted: false,
     captcha: undefined,
     console: undefined,

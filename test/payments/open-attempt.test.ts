@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openLog } from '../../src/log.ts';
 import { noMetrics } from '../../src/metrics.ts';
+import { finalOutcome } from '../../src/payments/charge/outcome.ts';
 import { settleCharge } from '../../src/payments/charge/settle.ts';
 import { openId, openSpace } from '../../src/payments/ownership/marker.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
@@ -47,7 +48,7 @@ test('only a success or a cancellation ends an attempt that the cardholder’s p
     now: Date.now,
     sealer: new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))])),
     authenticationMs: 60_000,
-    triedCards: uncounted,
+    cardTesting: uncounted,
     itemWrite: () => {
       throw new Error('no item');
     },
@@ -79,4 +80,33 @@ test('only a success or a cancellation ends an attempt that the cardholder’s p
   assert.equal(reviewed.state, 'needs_review');
   const canceled = { kind: 'canceled', declineCode: 'lost_card' } as const;
   assert.equal((await settleCharge(context, id, { outcome: canceled, basis: 'proof' })).state, 'declined');
+});
+
+const openDecline: ChargeOutcome = { ...declined, openAttemptId: 'pi_1' };
+const { authentication: _none, ...unchallenged } = payment;
+const called = { ...unchallenged, state: 'calling' } as const;
+
+for (const state of ['calling', 'in_doubt', 'requires_action'] as const) {
+  test(`a decline in ${state} whose attempt is open does not end the charge, whatever reports it`, () => {
+    const before = { ...called, state };
+    for (const basis of ['reply', 'proof'] as const)
+      assert.equal(finalOutcome(before, { outcome: openDecline, basis }).kind, 'unknown', basis);
+    // Without a return URL no page can confirm the attempt again.
+    const unreachable = { ...before, returnUrl: undefined } as unknown as Payment;
+    assert.equal(finalOutcome(unreachable, { outcome: openDecline, basis: 'proof' }).kind, 'declined');
+  });
+}
+
+test('a rejection counts as the reply to the only request, or as proof', () => {
+  const inDoubt = { ...called, state: 'in_doubt' } as const;
+  const rejected = open[1] as ChargeOutcome;
+  const notAttempted = open[2] as ChargeOutcome;
+  for (const outcome of [declined, rejected, notAttempted])
+    assert.equal(finalOutcome(called, { outcome, basis: 'reply' }).kind, outcome.kind);
+  // Another process may have requested the charge again.
+  for (const outcome of [declined, rejected, notAttempted])
+    assert.equal(finalOutcome(inDoubt, { outcome, basis: 'reply' }).kind, 'unknown', outcome.kind);
+  for (const outcome of [declined, rejected])
+    assert.equal(finalOutcome(inDoubt, { outcome, basis: 'proof' }).kind, outcome.kind);
+  assert.equal(finalOutcome(inDoubt, { outcome: notAttempted, basis: 'proof' }).kind, 'unknown');
 });

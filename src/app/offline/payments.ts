@@ -5,7 +5,7 @@ import { openSealer } from '../../secrets/open-sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { checkIsWhole } from '../../storage/copying/marker.ts';
 import { noTraces } from '../../tracing.ts';
-import { openDeclineLimits } from '../access.ts';
+import { openCardTestingLimiter } from '../access.ts';
 import {
   existingStore,
   hasSimulatedLedger,
@@ -38,7 +38,7 @@ export async function openOfflinePayments(settings: Settings): Promise<OfflinePa
       engine,
       sealer,
       tables: openTables(settings, engine),
-      triedCards: openDeclineLimits(settings, engine, Date.now),
+      cardTesting: openCardTestingLimiter(settings, engine, Date.now),
       log,
       metrics: noMetrics,
       traces: noTraces,

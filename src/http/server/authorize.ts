@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DeclineLimits } from '../../access/decline-limits.ts';
 import type { Keys } from '../../access/keys/keys.ts';
 import type { CallLimits } from '../../access/limits/call-limits.ts';
 import type { Captcha } from '../../access/limits/captcha.ts';
@@ -44,7 +43,7 @@ export type Admission = undefined | ServiceError | Promise<void>;
 export interface AuthorizerContext {
   readonly keys: Keys['ring'];
   readonly limits: CallLimits;
-  readonly declines: DeclineLimits;
+  readonly cardTesting: { check(address: string): Promise<void> };
   /** Whether declined cards are counted on a service without keys too. */
   readonly areOpenDeclinesCounted: boolean;
   /** The captcha that a browser must pass before a charge; undefined if the settings name none. */
@@ -100,7 +99,7 @@ export class Authorizer {
     this.#context.limits.takeConsoleSignIn(countedAddress, performance.now());
   }
 
-  /** Counts a charge that its processor declined, for its key. The charge counts its buyer's address itself (`TriedCards`). */
+  /** Counts a charge that its processor declined, for its key. The charge counts its buyer's address itself (`payments/card-testing.ts`). */
   noteDecline({ caller }: FastifyRequest): void {
     this.#context.limits.noteDecline(caller, performance.now());
   }
@@ -179,8 +178,8 @@ export class Authorizer {
   }
 
   async #checkBuyer({ caller, address, headers }: FastifyRequest): Promise<void> {
-    const { declines, captcha } = this.#context;
-    await declines.check(address);
+    const { cardTesting, captcha } = this.#context;
+    await cardTesting.check(address);
     if (caller.rights === undefined || captcha === undefined) return;
     if (!(await captcha(headers['challenge-token']?.toString(), address))) throw captchaNotPassed;
   }

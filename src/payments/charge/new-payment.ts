@@ -1,4 +1,5 @@
 import { accountOf, type ChargeAccount } from '../accounts.ts';
+import { sealedBuyerAddress } from '../card-testing.ts';
 import { transitionCharge } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
 import { awaitedItem } from '../fulfilment.ts';
@@ -13,7 +14,6 @@ import {
 import type { ItemPolicy } from '../payment-routes.ts';
 import { storedDetails } from './details.ts';
 import type { CheckedChargeRequest } from './request.ts';
-import { sealedBuyerAddress } from './tried-cards.ts';
 
 /** What the service has found out for a request. */
 interface Facts {

@@ -1,4 +1,5 @@
 import type { Write } from '../../storage/engine.ts';
+import { countChange } from '../card-testing.ts';
 import { type ChargeState, hasEnded, transitionCharge } from '../charge-state.ts';
 import type { PaymentContext, SettleChargeContext } from '../context.ts';
 import { releaseItem } from '../fulfilment.ts';
@@ -9,7 +10,6 @@ import { type ObservedOutcome, otherAmount, otherAmountDetail } from './outcome.
 import { reviewResponse } from './response.ts';
 import { withoutSecrets } from './settled-record.ts';
 import { settlement } from './settlement.ts';
-import { countChange } from './tried-cards.ts';
 
 /** Writes of a settlement that may be left out one after another: the item, its hold and the charge id. */
 const rejectedMax = 3;
@@ -44,7 +44,7 @@ export async function settleCharge(
     const { write } = failed;
     last = write === undefined ? undefined : before;
     // Another card of the address was counted meanwhile: one of the two commits is always made.
-    if (write === undefined || context.triedCards.isCount(write)) continue;
+    if (write === undefined || context.cardTesting.isCount(write)) continue;
     // The item or the charge id exists meanwhile. The money has moved anyway, so try again without that write.
     rejected.push(write);
     if (rejected.length > rejectedMax) throw failed;

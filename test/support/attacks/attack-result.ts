@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { declinesPerHourDefault } from '../../../src/access/limits.ts';
 import { rejectionLinesPerSecondMax } from '../../../src/http/limits.ts';
+import { declinesPerHourDefault } from '../../../src/payments/limits.ts';
 import type { AttackReport } from './attack-request.ts';
 import type { Watch } from './attacked-service.ts';
 import { Served } from './honest-callers.ts';

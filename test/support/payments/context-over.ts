@@ -52,7 +52,7 @@ export function contextOn(
     routes: new Map(Object.entries(routes)),
     retryMs: 600_000,
     authenticationMs: 1_800_000,
-    triedCards: uncounted,
+    cardTesting: uncounted,
     itemWrite,
     itemDeletion: (table: string, { id, name }) =>
       ({ kind: 'delete', space: `table:${table}`, id, ifValue: name }) as const,

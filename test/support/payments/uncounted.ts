@@ -1,9 +1,9 @@
-import type { TriedCards } from '../../../src/payments/charge/tried-cards.ts';
+import type { CardCounts } from '../../../src/payments/card-testing.ts';
 
 const unchanged = { writes: [], committed: () => undefined };
 
 /** Counts no cards. */
-export const uncounted: TriedCards = {
+export const uncounted: CardCounts['cardTesting'] = {
   count: async () => unchanged,
   giveBack: async () => unchanged,
   isCount: () => false,
