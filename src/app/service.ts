@@ -25,8 +25,8 @@ import { RunningDoctor } from './doctor/running.ts';
 import { openDomains } from './domains.ts';
 import { startJobs } from './jobs.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
-import { masterKeySource } from './offline/secrets.ts';
 import { checkReady } from './readiness.ts';
+import { masterKeySource } from './secrets.ts';
 import { withPatience } from './start-patience.ts';
 
 /** Builds the service: settings → engine → domains → HTTP apps. */

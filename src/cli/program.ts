@@ -52,7 +52,7 @@ const families: readonly Family[] = [
   },
   {
     ...{ name: 'verify', group: 'Data:', summary: 'read the whole store and print each damage' },
-    load: async () => (await import('./verify.ts')).defineVerify,
+    load: async () => (await import('./store-file.ts')).defineVerify,
   },
   {
     ...{ name: 'backup', group: 'Data:', summary: 'make a verified backup of the running store' },
@@ -64,7 +64,7 @@ const families: readonly Family[] = [
   },
   {
     ...{ name: 'compact', group: 'Data:', summary: 'make the file of a stopped store as small as it can be' },
-    load: async () => (await import('./compact.ts')).defineCompact,
+    load: async () => (await import('./store-file.ts')).defineCompact,
   },
   {
     ...{ name: 'recover', group: 'Data:', summary: 'save what can be read of a damaged store' },

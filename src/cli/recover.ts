@@ -4,7 +4,7 @@ import { describe, type JsonOption } from './command.ts';
 import { hint, printResult } from './output/print.ts';
 import { ProgressBar } from './output/progress-bar.ts';
 
-type Recovered = Awaited<ReturnType<typeof import('../app/offline/recover.ts').recoverData>>;
+type Recovered = Awaited<ReturnType<typeof import('../app/restore.ts').recoverData>>;
 type RecoveredSpace = Recovered['spaces'][number];
 
 /** `counterfoil recover`: exits with 0 if everything was saved, with 1 if anything is missing. */
@@ -21,7 +21,7 @@ export function defineRecover(command: Command): void {
 }
 
 async function recover(from: string, to: string, { json }: JsonOption): Promise<void> {
-  const { recoverData } = await import('../app/offline/recover.ts');
+  const { recoverData } = await import('../app/restore.ts');
   const bar = new ProgressBar();
   const progress = (done: number, total: number) => bar.show(done, total, 'saving');
   const recovered = await recoverData(resolve(from), resolve(to), progress).finally(() => bar.clear());

@@ -55,7 +55,7 @@ async function restore(
   if (at !== undefined && until !== undefined)
     throw new UsageError('restore: --at and --position are two ways to say the same; give one of them');
   const settings = await commandSettings();
-  const { restoreData } = await import('../app/offline/restore.ts');
+  const { restoreData } = await import('../app/restore.ts');
   const bar = new ProgressBar();
   const progress = (done: number, total: number) => bar.show(done, total, 'verifying');
   const wanted = { at, position: until, store, acceptsMissing: acceptMissing };

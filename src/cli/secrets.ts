@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { OfflineSecrets } from '../app/offline/secrets.ts';
+import type { OfflineSecrets } from '../app/secrets.ts';
 import { readKeyNotes } from '../secrets/key-notes.ts';
 import { keyStates } from '../secrets/key-states.ts';
 import { sourceName } from '../secrets/open-sealer.ts';
@@ -42,7 +42,7 @@ export function defineSecrets(command: Command): void {
 
 function withSecrets(work: (opened: Opened, json: boolean | undefined) => Promise<void>) {
   return async ({ json }: JsonOption) => {
-    const { openOfflineSecrets, sealedRecords: records } = await import('../app/offline/secrets.ts');
+    const { openOfflineSecrets, sealedRecords: records } = await import('../app/secrets.ts');
     await withOpened(openOfflineSecrets, (offline) => work({ ...offline, records }, json));
   };
 }

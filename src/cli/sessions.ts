@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { People } from '../app/offline/people.ts';
+import type { People } from '../app/offline.ts';
 import { endSession } from '../sign-in/end-session.ts';
 import { isUserKey } from '../sign-in/identity.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
@@ -67,7 +67,7 @@ function withConditions(command: Command): Command {
 }
 
 async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
-  const { openPeople } = await import('../app/offline/people.ts');
+  const { openPeople } = await import('../app/offline.ts');
   return withOpened(openPeople, work);
 }
 

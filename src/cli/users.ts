@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { People } from '../app/offline/people.ts';
+import type { People } from '../app/offline.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import { publicUser } from '../sign-in/public-people.ts';
 import type { User } from '../sign-in/users.ts';
@@ -41,7 +41,7 @@ export function defineUsers(command: Command): void {
 }
 
 async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
-  const { openPeople } = await import('../app/offline/people.ts');
+  const { openPeople } = await import('../app/offline.ts');
   return withOpened(openPeople, work);
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { moveStore } from '../../src/app/offline/stores.ts';
+import { moveStore } from '../../src/app/offline.ts';
 import { loadSettings } from '../../src/settings/load.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { openStore, renewStoreId } from '../../src/storage/lmdb/store.ts';

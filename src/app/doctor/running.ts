@@ -20,12 +20,12 @@ import type { Engine } from '../../storage/engine.ts';
 import { openSchedule } from '../backups/schedule.ts';
 import type { Backups } from '../backups/start.ts';
 import { doctorCheckMsMax } from '../limits.ts';
-import { sealedRecords } from '../offline/secrets.ts';
+import { sealedRecords } from '../secrets.ts';
 import { reachCheck } from './address.ts';
-import { administratorsCheck } from './administrators.ts';
 import { newestBackupCheck, noBackupsMade } from './backups.ts';
 import { type Finding, ok, problem, worstOf } from './finding.ts';
 import {
+  administratorsCheck,
   clockCheck,
   masterKeysCheck,
   paymentsCheck,

@@ -1,3 +1,4 @@
+import { Administrators } from '../../access/console/administrators.ts';
 import { DamagedStoreError, damageAdvice, SettingsError, TransientError } from '../../errors.ts';
 import { clockStepMsMax } from '../../payments/limits.ts';
 import { PaymentsLock, paymentMadeAfter } from '../../payments/payments.ts';
@@ -5,6 +6,7 @@ import { readKeyNotes } from '../../secrets/key-notes.ts';
 import type { MasterKeys } from '../../secrets/master-keys.ts';
 import { isKeyFile, type MasterKeySource, sourceName } from '../../secrets/open-sealer.ts';
 import type { SecretsFound } from '../../secrets/sealed-records.ts';
+import { ConsoleApprovals } from '../../sign-in/console-approvals.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { masterKeyAgeMsMax } from '../limits.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
@@ -74,4 +76,26 @@ export async function paymentsCheck(engine: Engine): Promise<Finding> {
   if (restored === undefined) return ok('payments', 'open');
   const text = `shut since the restore of ${restored.backup}`;
   return problem('payments', text, 'run counterfoil payments reconcile --adopt');
+}
+
+/** Administrators who cannot sign in to the console, because the registration that they are bound to is gone or not approved. */
+export async function administratorsCheck(engine: Engine, now: () => number): Promise<readonly Finding[]> {
+  const administrators = await new Administrators(engine, now).list();
+  if (administrators.length === 0) return [];
+  const bound = administrators.flatMap(({ registration }) => registration ?? []);
+  const accepted = await new ConsoleApprovals(engine, now).accepted(bound);
+  const ids = new Set(accepted.map(({ id }) => id));
+  const shutOut = administrators.filter(
+    ({ registration }) => registration === undefined || !ids.has(registration.id),
+  );
+  if (shutOut.length === 0) return [ok('administrators', `all ${administrators.length} can sign in`)];
+  return shutOut.map(({ issuer, subject, registration }) =>
+    warning(
+      'administrators',
+      registration === undefined
+        ? `${subject} of ${issuer} is bound to no integration, and cannot sign in`
+        : `${subject} of ${issuer} cannot sign in: ${registration.integration} is not approved, or was registered again`,
+      'run counterfoil integrations approve, then counterfoil admins add',
+    ),
+  );
 }

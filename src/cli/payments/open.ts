@@ -1,4 +1,4 @@
-import { openOfflinePayments } from '../../app/offline/payments.ts';
+import { openOfflinePayments } from '../../app/offline.ts';
 import type { Payments } from '../../payments/payments.ts';
 import { withOpened } from '../command.ts';
 

@@ -1,4 +1,4 @@
-import { openOfflineTables } from '../../app/offline/tables.ts';
+import { openOfflineTables } from '../../app/offline.ts';
 import { audited } from '../../audit/audit.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
 import type { Chunks } from '../../storage/engine.ts';

@@ -1,13 +1,13 @@
-import { openLog } from '../../log.ts';
-import { sealedTokens } from '../../payments/payments.ts';
-import type { MasterKeys } from '../../secrets/master-keys.ts';
-import { type MasterKeySource, openMasterKeys } from '../../secrets/open-sealer.ts';
-import type { SealedRecords } from '../../secrets/sealed-records.ts';
-import type { Settings } from '../../settings/schema.ts';
-import { sealedClientSecrets } from '../../sign-in/stored-integration.ts';
-import { sealedSigningKeys } from '../../sign-in/tokens/signing-keys.ts';
-import type { Engine } from '../../storage/engine.ts';
-import { existingStore, openEngine } from '../adapters.ts';
+import { openLog } from '../log.ts';
+import { sealedTokens } from '../payments/payments.ts';
+import type { MasterKeys } from '../secrets/master-keys.ts';
+import { type MasterKeySource, openMasterKeys } from '../secrets/open-sealer.ts';
+import type { SealedRecords } from '../secrets/sealed-records.ts';
+import type { Settings } from '../settings/schema.ts';
+import { sealedClientSecrets } from '../sign-in/stored-integration.ts';
+import { sealedSigningKeys } from '../sign-in/tokens/signing-keys.ts';
+import type { Engine } from '../storage/engine.ts';
+import { existingStore, openEngine } from './adapters.ts';
 
 /** All sealed secrets of the store: a rotation rewraps these. Sealed cookies are not among them: they expire in 10 minutes. */
 export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];

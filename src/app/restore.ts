@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
-import { SettingsError } from '../../errors.ts';
-import { PaymentsLock } from '../../payments/payments.ts';
-import type { Settings } from '../../settings/schema.ts';
-import { isBackupName, openTarget, restoreBackup } from '../backups/adapters.ts';
+import { SettingsError } from '../errors.ts';
+import { PaymentsLock } from '../payments/payments.ts';
+import type { Settings } from '../settings/schema.ts';
+import { type Recovered, recoverStore } from './adapters.ts';
+import { isBackupName, openTarget, restoreBackup } from './backups/adapters.ts';
 
 /** The records of the simulated processor are not part of the store: they may be put into the folder before. */
 const ledger = 'simulated-ledger.jsonl';
@@ -50,4 +51,39 @@ export async function restoreData(
   } finally {
     target.close();
   }
+}
+
+export interface RecoveredData extends Recovered {
+  /** Payments are shut when some of them may be lost: a request would charge again what the store has forgotten. */
+  readonly arePaymentsShut: boolean;
+}
+
+/**
+ * Saves what can be read of the store in a data folder into a new one in an empty folder. Throws as `recoverStore` does.
+ *
+ * @param progress called with the items saved so far, and how many there were
+ */
+export async function recoverData(
+  from: string,
+  to: string,
+  progress: (items: number, total: number) => void,
+): Promise<RecoveredData> {
+  let arePaymentsShut = false;
+  const recovered = await recoverStore(from, to, {
+    progress,
+    prepare: async (engine, found) => {
+      arePaymentsShut = mayLackPayments(found);
+      const now = new Date().toISOString();
+      if (arePaymentsShut)
+        await new PaymentsLock(engine).shut({ snapshotAt: now, restoredAt: now, backup: 'recover' });
+    },
+  });
+  return { ...recovered, arePaymentsShut };
+}
+
+function mayLackPayments({ problems, spaces }: Recovered): boolean {
+  const isLacking = spaces.some(
+    ({ space, items, expected }) => space.startsWith('service:') && items !== expected,
+  );
+  return problems.length > 0 || isLacking;
 }

@@ -1,0 +1,144 @@
+import type { Log } from '../log.ts';
+import { openLog } from '../log.ts';
+import { noMetrics } from '../metrics.ts';
+import type { Payments } from '../payments/payments.ts';
+import { readKeyNotes } from '../secrets/key-notes.ts';
+import { openSealer } from '../secrets/open-sealer.ts';
+import { tablePolicy } from '../settings/load.ts';
+import type { Settings } from '../settings/schema.ts';
+import { AccessEnding } from '../sign-in/access-ending.ts';
+import { Sessions } from '../sign-in/sessions.ts';
+import { Users } from '../sign-in/users.ts';
+import { type Copied, type CopyOptions, copyStore } from '../storage/copying/copy.ts';
+import { checkIsWhole } from '../storage/copying/marker.ts';
+import type { Engine } from '../storage/engine.ts';
+import type { Tables } from '../tables/tables.ts';
+import { noTraces } from '../tracing.ts';
+import { openCardTestingLimiter } from './access.ts';
+import {
+  existingStore,
+  hasSimulatedLedger,
+  openEngine,
+  openProcessors,
+  openSimulation,
+  openStoreAt,
+  renewStore,
+  type StorePlace,
+} from './adapters.ts';
+import { openPayments, openTables } from './domains.ts';
+import { masterKeySource } from './secrets.ts';
+
+/** What commands open without the service. The service may be running. */
+
+interface Offline {
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the store of the settings for a command, and builds what the command works with. Throws SettingsError if there is no store, or
+ * a copy into it is not complete.
+ *
+ * @param build returns a `close` of its own if it has more to close than the store
+ */
+async function openOffline<Parts extends object>(
+  settings: Settings,
+  build: (engine: Engine, log: Log) => Parts | Promise<Parts & Partial<Offline>>,
+): Promise<Parts & Offline> {
+  // The command prints its result to standard output and does not need the service's log lines.
+  const log = openLog('error');
+  if (settings.store === 'lmdb') existingStore(settings);
+  const engine = await openEngine(settings, log);
+  const closeStore = async () => {
+    await engine.close();
+    log.flush();
+  };
+  try {
+    await checkIsWhole(engine);
+    const parts: Parts & Partial<Offline> = await build(engine, log);
+    const close = async () => {
+      await parts.close?.();
+      await closeStore();
+    };
+    return { ...parts, close };
+  } catch (error) {
+    await closeStore();
+    throw error;
+  }
+}
+
+/** Opens the tables of a data folder. Throws SettingsError. */
+export function openOfflineTables(settings: Settings): Promise<{ readonly tables: Tables } & Offline> {
+  return openOffline(settings, (engine) => ({ tables: openTables(settings, engine) }));
+}
+
+export interface People extends Offline {
+  readonly users: Users;
+  readonly sessions: Sessions;
+  readonly accessEnding: AccessEnding;
+}
+
+/** Opens the users and sessions of a data folder. Throws SettingsError. */
+export function openPeople(settings: Settings): Promise<People> {
+  return openOffline(settings, (engine) => ({
+    users: new Users(engine, Date.now),
+    sessions: new Sessions(engine, Date.now),
+    accessEnding: new AccessEnding(engine, Date.now),
+  }));
+}
+
+/**
+ * Opens the payments of a data folder. The simulated processor is included if a service has served it on the same data: a command makes
+ * no charges. Throws SettingsError.
+ */
+export function openOfflinePayments(settings: Settings): Promise<{ readonly payments: Payments } & Offline> {
+  return openOffline(settings, async (engine, log) => {
+    const sealer = await openSealer(engine, masterKeySource(settings), Date.now());
+    const simulation = hasSimulatedLedger(settings) ? openSimulation(settings, '') : undefined;
+    const payments = openPayments(settings, {
+      engine,
+      sealer,
+      tables: openTables(settings, engine),
+      cardTesting: openCardTestingLimiter(settings, engine, Date.now),
+      log,
+      metrics: noMetrics,
+      traces: noTraces,
+      now: Date.now,
+      processors: await openProcessors(settings, simulation),
+    });
+    return { payments, close: () => payments.close() };
+  });
+}
+
+export interface Moving extends Pick<CopyOptions, 'isIntoExisting' | 'progress'> {
+  readonly from: StorePlace;
+  readonly to: StorePlace;
+}
+
+export interface Moved extends Copied {
+  /** Ids of the master keys that its secrets may need; empty if no service has run on it. */
+  readonly masterKeyIds: readonly string[];
+  /** Tables that a service on the target would not serve, because the settings do not declare them. */
+  readonly undeclared: readonly string[];
+}
+
+/** Copies one store to another (`copyStore`). No service should have either open. Throws SettingsError. */
+export async function moveStore(settings: Settings, { from, to, ...options }: Moving): Promise<Moved> {
+  const log = openLog('error');
+  const source = await openStoreAt(settings, from, { isMade: false, log });
+  try {
+    const target = await openStoreAt(settings, to, { isMade: true, log });
+    try {
+      const copied = await copyStore({ ...options, source, target });
+      const tables = tablePolicy({ ...settings, store: to.kind }) === 'declared' ? copied.tables : [];
+      const undeclared = tables.filter((table) => !settings.tables.declared.includes(table));
+      const notes = await readKeyNotes(source.engine);
+      return { ...copied, undeclared, masterKeyIds: notes.map(({ keyId }) => keyId) };
+    } finally {
+      await target.engine.close();
+      await renewStore(to);
+    }
+  } finally {
+    await source.engine.close();
+    log.flush();
+  }
+}
