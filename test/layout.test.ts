@@ -229,6 +229,13 @@ test('no file of the service is longer than 270 lines', () => {
   assert.deepEqual(long, []);
 });
 
+test('no file of the embedded store or of backups is shorter than 50 lines, except the lists of bounds', () => {
+  const short = files
+    .filter((file) => /^(storage\/lmdb|backup)\//.test(file) && !file.endsWith('/limits.ts'))
+    .filter((file) => readFileSync(join('src', file), 'utf8').split('\n').length <= 50);
+  assert.deepEqual(short, []);
+});
+
 for (const folder of ['src', 'console/src', 'client/src', 'client/test', 'bench', 'test', 'scripts']) {
   test(`no imports of ${folder} form a cycle`, () => {
     const imports = new Map(

@@ -43,7 +43,7 @@ export const leafBytesMax = 8 * 1024 - 24 - 4;
 export const checkedAgainMs = 60_000;
 /** Leaves, and spaces, that a thread remembers as checked: those of small requests, and some hundred kilobytes of memory. */
 export const checkedKeysMax = 8_192;
-/** Damages that a process reports: more say nothing more. */
+/** Damages that a process reports. Further reports would repeat the same cause. */
 export const damagesReportedMax = 1_000;
 /** Characters in the journal beyond which a store whose compaction has met damage takes no commits: some seconds of reading it. */
 export const journalSizeStoppedMax = 16 * 1024 * 1024;

@@ -141,7 +141,7 @@ function openAlone(
   };
 }
 
-/** Without the whole journal, and all spaces, nobody knows what the store has, so nothing may be read or written. */
+/** The content of a store is unknown if any part of its journal or any space is missing. Then nothing may be read or written. */
 function checkContent(file: string, databases: Databases, root: RootDatabase<string, string>): void {
   const problem = journalProblem(databases) ?? spacesProblem(databases);
   if (problem === undefined) return;

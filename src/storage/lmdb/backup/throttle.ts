@@ -3,9 +3,9 @@ import { readHead } from '../file/pages.ts';
 import { restPerWork, throttledGrowthBytesMax } from './limits.ts';
 
 /**
- * Leaves the machine to those who write to the store: the lowest priority alone does not, because a backup then still takes every
- * moment in which they wait for the disk. While nobody writes, a backup works without rests. So it does once the file has grown by much,
- * because the snapshot of a copy keeps the pages that are rewritten meanwhile from being used again.
+ * Pauses a backup while other processes write to the store. The lowest CPU priority alone is not enough: the backup would still use
+ * every moment in which the writers wait for the disk. The backup does not pause while nothing is written. It stops pausing when the
+ * file has grown by `throttledGrowthBytesMax`, because its snapshot prevents the store from reusing old pages.
  */
 export class Throttle {
   readonly #file: number;

@@ -11,9 +11,10 @@ interface EntryHead {
 }
 
 /**
- * Looks for spaces that are not found, or not whole, because a key was altered: a leaf or a record under another name is read by nobody,
- * so that no checksum finds it. Reads all records, one key of the leaves of each space and, only if something is missing, the journal:
- * a compaction that was interrupted leaves leaves without a record, or the other way about, of spaces that are still in the journal.
+ * Finds spaces that are missing or incomplete because the key of a leaf or of a record was altered. Nothing reads a value under an
+ * altered key, so its checksum cannot show the damage. Reads all records and one leaf key of each space. Reads the journal only if
+ * something is missing: an interrupted compaction can leave a space with leaves and no record, or with a record and no leaves, but then
+ * the space is still in the journal.
  *
  * @returns what is wrong, as the end of a sentence; undefined if all is there
  */

@@ -156,7 +156,7 @@ class Verification {
 
   #compare(space: Space, sums: Sums, record: SpaceRecord | undefined): void {
     this.#items += sums.count;
-    // Without the journal nobody knows the state of a space.
+    // Without the whole journal the state of a space is unknown.
     if (!this.#isJournalWhole || this.#brokenRecords.has(space)) return;
     // The space was removed while it was verified.
     if (record === undefined && sums.count === 0) return;

@@ -35,7 +35,7 @@ interface ReadEntry {
   readonly entry: JournalEntry;
 }
 
-/** The entries of the journal from a commit on, the oldest first. It may still have entries that are in the leaves, for `retained.ts`. */
+/** The entries of the journal from a commit on, the oldest first. Entries that are already in the leaves may be among them (`ArchiveMark`). */
 export function* entriesFrom({ journal }: Store, from: number): Iterable<ReadEntry> {
   for (const { key, value } of journal.getRange({ start: from }))
     yield { commit: key, size: value.length, entry: JSON.parse(value) as JournalEntry };
@@ -94,9 +94,9 @@ export function appendEntry(
 }
 
 /**
- * Continuous backup copies the entries of the journal to its target. So while a store has a mark of how far that has come, the
- * entries behind it stay in the journal also when they are in the leaves, up to a bound: a target that is away for long costs a
- * gap and a new snapshot, and never the disk.
+ * How far continuous backup has copied the journal to its target. Entries after the mark stay in the journal even when compaction has
+ * moved them into the leaves, so that they can still be copied. The journal keeps at most `journalBytesMax` for this: if the target is
+ * away for longer, entries are lost to it and a new snapshot is needed, but the disk does not fill up.
  */
 export interface ArchiveMark {
   /** The series of segments that this store writes. A new one begins where commits are missing in the old one. */
@@ -127,7 +127,10 @@ export function writeArchiveMark({ root }: Store, mark: ArchiveMark | undefined)
   else root.putSync(key, JSON.stringify(mark));
 }
 
-/** Removes the entries up to a commit, all of which are in the leaves, but for those to keep. Call it within a write transaction. */
+/**
+ * Removes the entries up to a commit, except those that continuous backup has not copied yet. All of them must be in the leaves. Call it
+ * within a write transaction.
+ */
 export function trimCompacted(store: Store, last: number): void {
   const mark = readArchiveMark(store);
   const end = mark === undefined || isTooMuch(store, mark) ? last : Math.min(last, mark.position);

@@ -11,12 +11,14 @@ export interface RecoveredSpace {
   readonly items: number;
   /** Items that the store had by its own count; undefined when the count is lost too. */
   readonly expected: number | undefined;
-  /** The ranges of ids that are lost: each from behind `after`, if there is one, up to `upTo`, or to the end. */
+  /** The ranges of ids that are lost. */
   readonly lost: readonly LostRange[];
 }
 
 interface LostRange {
+  /** The last id before the range; undefined if the range begins with the first id. */
   readonly after: string | undefined;
+  /** The last id of the range; undefined if the range ends with the last id. */
   readonly upTo: string | undefined;
 }
 
@@ -42,7 +44,7 @@ export class RecoverableSpace {
     this.lost = facts.lost;
   }
 
-  /** Every item; one that was found twice comes twice, the newer one last. */
+  /** All items. An item that was found twice is returned twice, and the newer version is the later one. */
   *items(): Generator<Item> {
     for (const { read } of this.#leaves) {
       const run = read();
@@ -54,7 +56,7 @@ export class RecoverableSpace {
   }
 }
 
-/** All spaces of which something is known, in the order of their names. */
+/** All spaces with at least one readable value, sorted by name. */
 export function recoverableSpaces(salvaged: Salvaged): RecoverableSpace[] {
   const { leaves, journal, records, damagedLeaves, mayBeOld } = salvaged;
   const journaled = changesBySpace(journal);
@@ -97,7 +99,7 @@ function changesBySpace(journal: Salvaged['journal']): Map<Space, Journaled> {
   return bySpace;
 }
 
-/** A leaf has the items behind the key before it. */
+/** The range of ids that each damaged leaf held: from the key of the previous leaf, exclusive, to its own key. */
 function lostRanges(space: Space, leaves: readonly SalvagedLeaf[], damaged: readonly string[]): LostRange[] {
   const keys = [...leaves.map(({ key }) => key), ...damaged].sort();
   return damaged.map((key) => ({
