@@ -17,8 +17,7 @@ import { isLoopback } from '../origins.ts';
 import { CardTestingLimiter } from '../payments/payments.ts';
 import type { ConnectedProcessor } from '../processors/processor.ts';
 import type { Settings } from '../settings/schema.ts';
-import { ConsoleApprovals } from '../sign-in/console-approvals.ts';
-import { ConsoleSignIns } from '../sign-in/console-sign-ins.ts';
+import { ConsoleApprovals, ConsoleSignIns } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
 import { existingStore, openEngine } from './adapters.ts';
 import { distantDeclinesCachedMs } from './limits.ts';
@@ -71,7 +70,11 @@ export async function openAccess(
     if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
   }
   const cardTesting = openCardTestingLimiter(settings, engine, now);
-  const signIns = new ConsoleSignIns(engine, now);
+  const signIns = new ConsoleSignIns({
+    engine,
+    now,
+    isAdministrator: (user, registration) => administrators.isOne(user, registration),
+  });
   const sessions = new ConsoleSessions({ engine, keys: keys.ring, administrators, signIns, now });
   const console =
     settings.console === 'on'

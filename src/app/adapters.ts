@@ -13,7 +13,7 @@ import { stripeProcessor } from '../processors/stripe/stripe.ts';
 import { openPrometheus, type Prometheus } from '../prometheus/prometheus.ts';
 import type { MetricsText } from '../prometheus/text.ts';
 import type { Settings } from '../settings/schema.ts';
-import type { ProviderName } from '../sign-in/providers.ts';
+import type { ProviderName } from '../sign-in/types.ts';
 import type { NamedEngine } from '../storage/copying/copy.ts';
 import type { DynamoSettings, TableMade } from '../storage/dynamodb/open.ts';
 import type { Engine } from '../storage/engine.ts';

@@ -81,17 +81,22 @@ function pathsOf({ basePath, payments }: Settings) {
 }
 
 function mainRoutes({ basePath, tables }: Settings, context: AppContext): readonly Routes[] {
-  const { domains, access, backups, examine, now } = context;
+  const { domains, access, backups, examine, log, now } = context;
   const { signIn } = domains;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
     integrationListRoutes(signIn),
     integrationApprovalRoutes(signIn),
-    signInRoutes(signIn, (request) => access.authorizer.takeSignIn(request, now()), access.console?.cookies),
+    signInRoutes(
+      signIn,
+      log,
+      (request) => access.authorizer.takeSignIn(request, now()),
+      access.console?.cookies,
+    ),
     sessionRoutes(signIn),
-    signInTokenRoutes(signIn.appTokens, signIn.signingKeys, basePath),
-    formRoutes(signIn, signIn.appTokens),
+    signInTokenRoutes(signIn),
+    formRoutes(signIn),
     userRoutes(signIn),
     sessionListRoutes(signIn),
     auditRoutes(access.audit, basePath),

@@ -3,16 +3,7 @@ import type { RoutePolicy } from '../payments/types.ts';
 import type { Challenges } from '../processors/challenges.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
-import { AccessEnding } from '../sign-in/access-ending.ts';
-import { ConsoleApprovals } from '../sign-in/console-approvals.ts';
-import type { SignInContext } from '../sign-in/context.ts';
-import { Integrations } from '../sign-in/integrations.ts';
-import { OneTimeIds } from '../sign-in/one-time-ids.ts';
-import { PendingSignIns } from '../sign-in/pending-sign-ins.ts';
-import { Sessions } from '../sign-in/sessions.ts';
-import { SigningKeys } from '../sign-in/tokens/signing-keys.ts';
-import { TokenGrants } from '../sign-in/tokens/token-grants.ts';
-import { Users } from '../sign-in/users.ts';
+import { type ConsoleSignIns, SignIn } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Tables } from '../tables/tables.ts';
 import { openIdentityProviders, privateHosts } from './adapters.ts';
@@ -32,18 +23,18 @@ export function openDomains(
   settings: Settings,
   {
     origin,
-    isAdministrator,
+    signIns,
     challenges,
     ...parts
   }: Omit<OpenPaymentsOptions, 'tables'> &
-    Pick<SignInOptions, 'origin' | 'isAdministrator'> &
+    Pick<SignInOptions, 'origin' | 'signIns'> &
     Pick<Domains, 'challenges'>,
 ): Domains {
   const tables = openTables(settings, parts.engine);
   return {
     tables,
     payments: openPayments(settings, { ...parts, tables }),
-    signIn: openSignIn(settings, { ...parts, origin, isAdministrator }),
+    signIn: openSignIn(settings, { ...parts, origin, signIns }),
     challenges,
   };
 }
@@ -53,52 +44,23 @@ export function openTables(settings: Settings, engine: Engine): Tables {
   return new Tables(engine, { tables: tablePolicy(settings), declared: settings.tables.declared });
 }
 
-interface SignInOptions
-  extends Pick<PaymentsOptions, 'engine' | 'sealer' | 'log' | 'metrics' | 'now'>,
-    Pick<SignInContext, 'isAdministrator'> {
+interface SignInOptions extends Pick<PaymentsOptions, 'engine' | 'sealer' | 'metrics' | 'now'> {
   /** The service's origin for browsers. */
   readonly origin: string;
+  /** The sign-ins to the console. */
+  readonly signIns: ConsoleSignIns;
 }
 
-export interface SignIn extends SignInContext {
-  readonly appTokens: TokenGrants;
-  readonly signingKeys: SigningKeys;
-}
-
-/** The context of sign-in, and of tokens for external apps. */
-export function openSignIn(
-  settings: Settings,
-  { engine, sealer, log, metrics, now, origin, isAdministrator }: SignInOptions,
-): SignIn {
+/** Sign-in, with every identity provider. */
+export function openSignIn(settings: Settings, { signIns, ...parts }: SignInOptions): SignIn {
   const named = privateHosts(settings);
-  const integrations = new Integrations(engine, sealer, now, (host) => named.names(host));
-  const oneTimeIds = new OneTimeIds(engine, now);
-  const signingKeys = new SigningKeys({ engine, sealer, now });
-  const appTokens = new TokenGrants({
-    engine,
-    keys: signingKeys,
-    issuer: origin + settings.basePath,
-    findRegistration: (provider, name) => integrations.findRegistration(provider, name),
-    now,
-  });
-  return {
-    integrations,
-    pending: new PendingSignIns({ engine, sealer, oneTimeIds, now }),
-    oneTimeIds,
-    sessions: new Sessions(engine, now),
-    users: new Users(engine, now),
-    accessEnding: new AccessEnding(engine, now),
-    consoleApprovals: new ConsoleApprovals(engine, now),
+  return new SignIn({
+    ...parts,
+    console: signIns,
     providers: openIdentityProviders(settings),
-    appTokens,
-    isAdministrator,
-    signingKeys,
-    origin,
+    isNamed: (host) => named.names(host),
     prefix: settings.basePath,
-    log,
-    metrics,
-    now,
-  };
+  });
 }
 
 type OpenPaymentsOptions = { readonly tables: Tables } & Omit<

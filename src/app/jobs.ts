@@ -23,12 +23,12 @@ export function startJobs(
   const recoveryMs = store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
   return [
     repeat(recoveryMs, (signal) => payments.recover(signal), log),
-    repeat(oneTimeIdSweepMs, (signal) => signIn.oneTimeIds.sweep(signal), log),
-    repeat(oneTimeIdSweepMs, (signal) => signIn.accessEnding.recent.sweep(signal), log),
-    repeat(sessionSweepMs, (signal) => signIn.sessions.sweep(signal), log),
-    repeat(endingRecoveryMs, (signal) => signIn.accessEnding.recover(signal), log),
-    repeat(tokenSweepIntervalMs, () => signIn.appTokens.sweep(), log),
-    repeat(exchangeRepeatMsMax, () => signIn.appTokens.sweepCodes(), log),
+    repeat(oneTimeIdSweepMs, (signal) => signIn.sweepOneTimeIds(signal), log),
+    repeat(oneTimeIdSweepMs, (signal) => signIn.people.sweepEndings(signal), log),
+    repeat(sessionSweepMs, (signal) => signIn.people.sweepSessions(signal), log),
+    repeat(endingRecoveryMs, (signal) => signIn.people.recoverEndings(signal), log),
+    repeat(tokenSweepIntervalMs, () => signIn.sweepTokens(), log),
+    repeat(exchangeRepeatMsMax, () => signIn.sweepCodes(), log),
     repeat(declinesSweepMs, (signal) => cardTesting.sweep(signal), log),
     ...(console === undefined ? [] : [repeat(sessionSweepMs, () => console.sessions.sweep(), log)]),
   ];

@@ -6,9 +6,7 @@ import { readKeyNotes } from '../secrets/key-notes.ts';
 import { openSealer } from '../secrets/open-sealer.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
-import { AccessEnding } from '../sign-in/access-ending.ts';
-import { Sessions } from '../sign-in/sessions.ts';
-import { Users } from '../sign-in/users.ts';
+import { People } from '../sign-in/sign-in.ts';
 import { type Copied, type CopyOptions, copyStore } from '../storage/copying/copy.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
@@ -71,18 +69,14 @@ export function openOfflineTables(settings: Settings): Promise<{ readonly tables
   return openOffline(settings, (engine) => ({ tables: openTables(settings, engine) }));
 }
 
-export interface People extends Offline {
-  readonly users: Users;
-  readonly sessions: Sessions;
-  readonly accessEnding: AccessEnding;
+export interface OfflinePeople extends Offline {
+  readonly people: People;
 }
 
 /** Opens the users and sessions of a data folder. Throws SettingsError. */
-export function openPeople(settings: Settings): Promise<People> {
+export function openPeople(settings: Settings): Promise<OfflinePeople> {
   return openOffline(settings, (engine) => ({
-    users: new Users(engine, Date.now),
-    sessions: new Sessions(engine, Date.now),
-    accessEnding: new AccessEnding(engine, Date.now),
+    people: People.over(engine, Date.now),
   }));
 }
 

@@ -4,8 +4,7 @@ import type { MasterKeys } from '../secrets/master-keys.ts';
 import { type MasterKeySource, openMasterKeys } from '../secrets/open-sealer.ts';
 import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { Settings } from '../settings/schema.ts';
-import { sealedClientSecrets } from '../sign-in/stored-integration.ts';
-import { sealedSigningKeys } from '../sign-in/tokens/signing-keys.ts';
+import { sealedClientSecrets, sealedSigningKeys } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
 import { existingStore, openEngine } from './adapters.ts';
 

@@ -109,7 +109,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       challenges: simulation?.challenges,
       ownerSilenceMsMax: options.ownerSilenceMsMax,
       origin: settings.publicUrl ?? listeners.origin,
-      isAdministrator: (user, registration) => access.administrators.isOne(user, registration),
+      signIns: access.signIns,
     });
 
     let isStopping = false;

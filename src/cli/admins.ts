@@ -3,7 +3,7 @@ import { type Administrator, publicAdministrator } from '../access/console/admin
 import { publicKey } from '../access/keys/api-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import type { OfflineAccess } from '../app/access.ts';
-import { userKey } from '../sign-in/identity.ts';
+import { userKey } from '../sign-in/types.ts';
 import { describe, type JsonOption, repeatable, subcommand, withOpened } from './command.ts';
 import { hint, printListing, printResult } from './output/print.ts';
 import type { Column } from './output/table.ts';

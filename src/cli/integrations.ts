@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { OfflineAccess } from '../app/access.ts';
-import type { Integration } from '../sign-in/stored-integration.ts';
+import type { Integration } from '../sign-in/types.ts';
 import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
 import { printListing, printResult } from './output/print.ts';
 import type { Column } from './output/table.ts';

@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
-import type { People } from '../app/offline.ts';
-import { endSession } from '../sign-in/end-session.ts';
-import { isUserKey } from '../sign-in/identity.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
-import { publicSession } from '../sign-in/public-people.ts';
-import type { SessionFilter } from '../sign-in/session-filter.ts';
+import type { People } from '../sign-in/sign-in.ts';
+import type { SessionFilter } from '../sign-in/types.ts';
+import { isUserKey, publicSession } from '../sign-in/types.ts';
 import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
 import { duration } from './option-values.ts';
 import { printListing, printResult } from './output/print.ts';
@@ -68,7 +66,7 @@ function withConditions(command: Command): Command {
 
 async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
   const { openPeople } = await import('../app/offline.ts');
-  return withOpened(openPeople, work);
+  return withOpened(openPeople, ({ people }) => work(people));
 }
 
 async function list(conditions: Conditions): Promise<void> {
@@ -82,10 +80,10 @@ async function list(conditions: Conditions): Promise<void> {
   );
 }
 
-async function* allSessions({ sessions }: People, filter: SessionFilter): AsyncGenerator<PublicSession> {
+async function* allSessions(people: People, filter: SessionFilter): AsyncGenerator<PublicSession> {
   let after: string | undefined;
   do {
-    const page = await sessions.list(filter, peoplePageMax, after);
+    const page = await people.sessions(filter, peoplePageMax, after);
     yield* page.sessions.map(publicSession);
     after = page.next;
   } while (after !== undefined);
@@ -109,12 +107,12 @@ async function end(session: string | undefined, { json, all, ...conditions }: En
 }
 
 async function endOne(people: People, id: string): Promise<number> {
-  await endSession(people, id, { by: 'cli' });
+  await people.endSession(id, { by: 'cli' });
   return 1;
 }
 
 function endMatching(
-  { accessEnding }: People,
+  people: People,
   filter: SessionFilter,
   { user, integration, olderThan }: Conditions,
 ): Promise<number> {
@@ -122,7 +120,7 @@ function endMatching(
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${value}`);
   const act = { what: 'sessions.ended', on: typed.join(' ') || 'all', by: 'cli' } as const;
-  return accessEnding.end({ filter, act });
+  return people.endSessions({ filter, act });
 }
 
 function filterOf({ user, integration, olderThan }: Conditions): SessionFilter {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { People } from '../app/offline.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
-import { publicUser } from '../sign-in/public-people.ts';
-import type { User } from '../sign-in/users.ts';
+import type { People } from '../sign-in/sign-in.ts';
+import type { User } from '../sign-in/types.ts';
+import { publicUser } from '../sign-in/types.ts';
 import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
 import { printFields, printListing, printResult } from './output/print.ts';
 import type { Column } from './output/table.ts';
@@ -42,7 +42,7 @@ export function defineUsers(command: Command): void {
 
 async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
   const { openPeople } = await import('../app/offline.ts');
-  return withOpened(openPeople, work);
+  return withOpened(openPeople, ({ people }) => work(people));
 }
 
 async function list({ json }: JsonOption): Promise<void> {
@@ -51,17 +51,17 @@ async function list({ json }: JsonOption): Promise<void> {
   );
 }
 
-async function* allUsers({ users }: People): AsyncGenerator<User> {
+async function* allUsers(people: People): AsyncGenerator<User> {
   let after: string | undefined;
   do {
-    const page = await users.list(peoplePageMax, after);
+    const page = await people.users(peoplePageMax, after);
     yield* page.users;
     after = page.next;
   } while (after !== undefined);
 }
 
 async function show(id: string, { json }: JsonOption): Promise<void> {
-  const user = await withPeople((people) => people.users.find(id));
+  const user = await withPeople((people) => people.user(id));
   printFields(json, publicUser(user), [
     ['user', user.id],
     ['name', user.name],
@@ -75,6 +75,6 @@ async function show(id: string, { json }: JsonOption): Promise<void> {
 }
 
 async function remove(id: string, { json }: JsonOption): Promise<void> {
-  await withPeople((people) => people.accessEnding.deleteUser(id, { by: 'cli' }));
+  await withPeople((people) => people.deleteUser(id, { by: 'cli' }));
   printResult(json, { id, deleted: true }, `User ${id} is deleted`);
 }

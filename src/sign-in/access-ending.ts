@@ -4,13 +4,13 @@ import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
 import { EndingMarkers, type Extent, type Marker } from './ending-markers.ts';
-import { isUserKey, userKeyOf } from './identity.ts';
 import { endingRecoveryMs, refreshFamiliesPerUserMax, sessionsPerUserMax } from './limits.ts';
 import { RecentEndings } from './recent-endings.ts';
-import type { Session } from './session.ts';
-import { matches, matchesFamily, type SessionFilter } from './session-filter.ts';
+import { matches, matchesFamily } from './session-filter.ts';
 import { sessionsSpace } from './sessions.ts';
 import { type RefreshFamily, refreshFamiliesSpace } from './tokens/refresh-family.ts';
+import type { Session, SessionFilter } from './types.ts';
+import { isUserKey, userKeyOf } from './types.ts';
 import { userRecords } from './user-records.ts';
 import { type StoredUser, usersSpace } from './users.ts';
 

@@ -1,12 +1,12 @@
 import { ServiceError } from '../errors.ts';
 import { addressesOf, type SignInContext } from './context.ts';
 import { asSignInError } from './finish-sign-in.ts';
-import type { BegunSignIn, SignInRequest } from './pending-sign-ins.ts';
-import { isProviderName } from './providers.ts';
 import { digestOf } from './random-text.ts';
 import { returnAddress } from './return-to.ts';
 import { SignInError } from './sign-in-error.ts';
 import { isChallenge } from './tokens/sign-in-code.ts';
+import type { BegunSignIn, SignInRequest } from './types.ts';
+import { isProviderName } from './types.ts';
 
 /** The parameters of a sign-in link. */
 export interface SignInLink {

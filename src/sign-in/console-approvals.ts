@@ -4,12 +4,12 @@ import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { randomText } from './random-text.ts';
 import {
-  type Integration,
   newRegistrationId,
   type StoredIntegration,
   shown,
   integrationsSpace as space,
 } from './stored-integration.ts';
+import type { Integration } from './types.ts';
 
 /** What the sender of an approval has looked at: only this client is approved, not one that has just taken its place. */
 export interface ApprovedClient {

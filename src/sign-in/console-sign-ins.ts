@@ -1,8 +1,12 @@
 import type { Engine, Write } from '../storage/engine.ts';
-import { userKey } from './identity.ts';
-import { isOver, type Session } from './session.ts';
+import { ConsoleApprovals } from './console-approvals.ts';
+import type { IntegrationClient } from './integrations.ts';
+import { consoleProofMs } from './limits.ts';
 import { isSessionCookie, recordId, sessionsSpace as space } from './sessions.ts';
+import { NotAdministrator, SignInError } from './sign-in-error.ts';
 import { findRegistration } from './stored-integration.ts';
+import type { Identity } from './types.ts';
+import { isOver, type Session, userKey } from './types.ts';
 
 /** Who has signed in to the console. */
 export interface SignedInPerson {
@@ -20,18 +24,47 @@ export interface ProvenSignIn extends SignedInPerson {
   use(until: number): Write;
 }
 
+export interface ConsoleSignInsOptions {
+  readonly engine: Engine;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Whether a user may sign in to the console with a registration. */
+  readonly isAdministrator: (user: string, registration: string) => Promise<boolean>;
+}
+
 /**
  * Sign-ins to the console. Each is a record beside the sessions of the app, so that whatever ends those ends it too: the
  * deletion of a user, an operator, a sign-out everywhere, the provider's logout token, the end of the integration. The session
  * of the console (`access/`) ends with it.
  */
 export class ConsoleSignIns {
+  /** Which integrations the console accepts. */
+  readonly approvals: ConsoleApprovals;
   readonly #engine: Engine;
   readonly #now: () => number;
+  readonly #isAdministrator: ConsoleSignInsOptions['isAdministrator'];
 
-  constructor(engine: Engine, now: () => number) {
+  constructor({ engine, now, isAdministrator }: ConsoleSignInsOptions) {
+    this.approvals = new ConsoleApprovals(engine, now);
     this.#engine = engine;
     this.#now = now;
+    this.#isAdministrator = isAdministrator;
+  }
+
+  /**
+   * What the record of a person becomes who has proven their identity: a proof that is valid for `consoleProofMs`. Throws
+   * SignInError `not_approved`, and NotAdministrator: other people get nothing, and nothing is written.
+   *
+   * @param client as read before the exchange of the code, so that it is the one that proved the identity
+   */
+  async admit(
+    { consoleApproval, registrationId }: Pick<IntegrationClient, 'consoleApproval' | 'registrationId'>,
+    identity: Identity,
+  ): Promise<Required<Pick<Session, 'console' | 'consoleApproval' | 'endsAt'>>> {
+    if (consoleApproval === undefined || registrationId === undefined) throw new SignInError('not_approved');
+    if (!(await this.#isAdministrator(userKey(identity), registrationId)))
+      throw new NotAdministrator(identity);
+    return { console: 'proven', consoleApproval, endsAt: this.#now() + consoleProofMs };
   }
 
   /** The sign-in with this proof; undefined if it never existed, is exchanged, or has ended. */

@@ -1,17 +1,15 @@
 import type { IdentityProvider } from '../identity/provider.ts';
-import type { Log } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Write } from '../storage/engine.ts';
 import type { AccessEnding } from './access-ending.ts';
-import type { ConsoleApprovals } from './console-approvals.ts';
+import type { ConsoleSignIns } from './console-sign-ins.ts';
 import type { Integrations } from './integrations.ts';
 import type { OneTimeIds } from './one-time-ids.ts';
 import type { PendingSignIns } from './pending-sign-ins.ts';
-import type { ProviderName } from './providers.ts';
 import type { Sessions } from './sessions.ts';
-import type { AppTokens } from './tokens/app-tokens.ts';
+import type { ProviderName, Session } from './types.ts';
 import type { Users } from './users.ts';
 
-/** The dependencies of sign-in. */
+/** The parts of sign-in, for its steps. */
 export interface SignInContext {
   readonly integrations: Integrations;
   readonly pending: PendingSignIns;
@@ -21,16 +19,32 @@ export interface SignInContext {
   readonly accessEnding: AccessEnding;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
   readonly appTokens: AppTokens;
-  /** Whether a user may sign in to the console with a registration. */
-  readonly isAdministrator: (user: string, registration: string) => Promise<boolean>;
-  readonly consoleApprovals: ConsoleApprovals;
+  /** Decides about sign-ins to the console. */
+  readonly console: ConsoleSignIns;
   /** The public origin of the service, and the path in front of `/v3`. */
   readonly origin: string;
   readonly prefix: string;
-  readonly log: Log;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly metrics: Metrics;
+}
+
+/** The request of an app on another origin at the beginning of its sign-in. */
+export interface AppRequest {
+  readonly returnUrl: string;
+  /** RFC 7636, 4.2, by the method S256. */
+  readonly codeChallenge: string;
+}
+
+/** The part of token issuing that the sign-in flow needs. */
+export interface AppTokens {
+  /**
+   * A one-time code (≤ 60 s) for an app on another origin, and the writes that make it valid. Commit them together with the
+   * session, so that neither exists without the other. Throws `invalid_request` for anything but an S256 challenge.
+   */
+  newCode(
+    session: Session,
+    request: AppRequest,
+  ): { readonly code: string; readonly writes: readonly Write[] };
 }
 
 /** The public addresses of the routes of an integration. */

@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import { isLoopback } from '../origins.ts';
 import { clientCredentialCharactersMax, issuerCharactersMax } from './limits.ts';
-import { identityProviders, type ProviderName } from './providers.ts';
+import { identityProviders, type ProviderName } from './types.ts';
 
 /** The validated credentials that the provider issued to the caller. */
 export interface Credentials {

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import { ProviderFailure } from '../identity/provider.ts';
 import { addressesOf, type SignInContext } from './context.ts';
-import { userKey } from './identity.ts';
-import type { SessionFilter } from './session-filter.ts';
+import type { SessionFilter } from './types.ts';
+import { userKey } from './types.ts';
 
 export interface ProviderLogout {
   readonly provider: string;

@@ -2,7 +2,7 @@ import { type AdministrativeAct, audited } from '../audit/audit.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
 import { digestOf, randomText } from './random-text.ts';
-import type { SessionFilter } from './session-filter.ts';
+import type { SessionFilter } from './types.ts';
 
 /** Stores endings of access that take more than one commit until they are complete. */
 export const accessEndingsSpace = 'service:access-endings';

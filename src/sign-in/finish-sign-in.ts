@@ -1,17 +1,15 @@
 import { audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import { type Checks, type ProvenIdentity, ProviderFailure } from '../identity/provider.ts';
-import { addressesOf, type SignInContext } from './context.ts';
-import { currentSession } from './current-session.ts';
-import { type Identity, userKey } from './identity.ts';
+import { currentSession, signOut } from './browser-session.ts';
+import { type AppRequest, addressesOf, type SignInContext } from './context.ts';
 import type { IntegrationClient } from './integrations.ts';
-import { callbackCharactersMax, consoleProofMs } from './limits.ts';
-import type { SignInRequest } from './pending-sign-ins.ts';
+import { callbackCharactersMax } from './limits.ts';
 import { digestOf } from './random-text.ts';
-import type { OpenedSession } from './sessions.ts';
-import { NotAdministrator, SignInError } from './sign-in-error.ts';
-import { signOut } from './sign-out.ts';
-import type { AppRequest } from './tokens/app-tokens.ts';
+import type { NewSession, OpenedSession } from './sessions.ts';
+import { SignInError } from './sign-in-error.ts';
+import type { SignInRequest } from './types.ts';
+import { type Identity, userKey } from './types.ts';
 
 /** A callback request. */
 export interface Callback {
@@ -81,19 +79,14 @@ export async function finishSignIn(
   await appRequestOf(context, request);
   const requester = { by: 'user', requestId: callback.requestId } as const;
   const isForConsole = request.isForConsole === true;
-  if (!isForConsole) await endSessionOfOther(context, identity, callback.sessionCookie, requester);
-  else await checkAdministrator(context, client, identity);
+  const admitted = isForConsole
+    ? await context.console.admit(client, identity)
+    : await admitToApp(context, identity, callback.sessionCookie, requester);
   let code: string | undefined;
   const opened = await context.sessions.begin(
     {
       identity,
-      ...(isForConsole
-        ? {
-            console: 'proven',
-            consoleApproval: client.consoleApproval,
-            endsAt: context.now() + consoleProofMs,
-          }
-        : { cookieBefore: callback.sessionCookie }),
+      ...admitted,
       ...(client.registrationId === undefined ? {} : { registrationId: client.registrationId }),
       ...(providerSession === undefined ? {} : { providerSession }),
       stateDigest: digestOf(state),
@@ -132,17 +125,6 @@ async function prove(
     .catch(asSignInError);
 }
 
-/** The integration was read before the exchange of the code, so the client that proved the identity is the approved one. */
-async function checkAdministrator(
-  context: SignInContext,
-  { consoleApproval, registrationId }: IntegrationClient,
-  identity: Identity,
-): Promise<void> {
-  if (consoleApproval === undefined || registrationId === undefined) throw new SignInError('not_approved');
-  if (!(await context.isAdministrator(userKey(identity), registrationId)))
-    throw new NotAdministrator(identity);
-}
-
 /** Whether this browser is already signed in by the sign-in with this state. */
 async function isBack(context: SignInContext, state: string, cookie: string | undefined): Promise<boolean> {
   const session = cookie === undefined ? undefined : await context.sessions.find(cookie);
@@ -150,16 +132,17 @@ async function isBack(context: SignInContext, state: string, cookie: string | un
   return (await currentSession(context, cookie)) !== undefined;
 }
 
-/** Ends the session of another user in this browser, with its tokens, before the new one begins. */
-async function endSessionOfOther(
+/** Ends the session of another user in this browser, with its tokens. The new session replaces one of the same user. */
+async function admitToApp(
   context: SignInContext,
   identity: Identity,
   cookie: string | undefined,
   requester: Requester,
-): Promise<void> {
+): Promise<Pick<NewSession, 'cookieBefore'>> {
   const session = cookie === undefined ? undefined : await context.sessions.find(cookie);
-  if (session === undefined || userKey(session.identity) === userKey(identity)) return;
-  await signOut(context, { session, isEverywhere: false, requester });
+  if (session !== undefined && userKey(session.identity) !== userKey(identity))
+    await signOut(context, { session, isEverywhere: false, requester });
+  return { cookieBefore: cookie };
 }
 
 function stateOf(parameters: URLSearchParams): string {

@@ -6,18 +6,18 @@ import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf, pagesOf } from '../storage/item-text.ts';
 import { integrationNameCharactersMax, integrationsPageMax } from './limits.ts';
-import { identityProviders, isProviderName, type ProviderName } from './providers.ts';
 import { type Registration, type RegistrationFields, readRegistration } from './registration.ts';
 import {
   type BoundRegistration,
   findRegistration,
-  type Integration,
   newRegistrationId,
   type StoredIntegration,
   secretPlace,
   shown,
   integrationsSpace as space,
 } from './stored-integration.ts';
+import type { Integration } from './types.ts';
+import { identityProviders, isProviderName, type ProviderName } from './types.ts';
 
 /** A page of integrations; `next` is undefined on the last page. */
 /** An integration with its decrypted secret. */

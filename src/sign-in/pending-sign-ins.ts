@@ -5,35 +5,9 @@ import type { SecretPlace } from '../secrets/secret-place.ts';
 import type { Engine } from '../storage/engine.ts';
 import { signInMsMax } from './limits.ts';
 import { type OneTimeId, type OneTimeIds, stampOf, timeOf } from './one-time-ids.ts';
-import type { ProviderName } from './providers.ts';
 import { digestOf, randomText } from './random-text.ts';
 import { SignInError } from './sign-in-error.ts';
-
-/** The request that begins a sign-in. */
-export interface SignInRequest {
-  readonly provider: ProviderName;
-  readonly integration: string;
-  /** The digest of the client id at the provider: another client cannot finish the sign-in. */
-  readonly clientDigest: string;
-  /** Of the integration; absent if it was registered before registration ids existed. */
-  readonly registrationId?: string;
-  readonly returnTo: { readonly url: string; readonly isOurs: boolean };
-  /** For an app on another origin: the PKCE challenge (S256) that its code is bound to. */
-  readonly codeChallenge?: string;
-  /** For an app on another origin: its own text, which it receives beside the code (RFC 6749, 4.1.1). */
-  readonly appState?: string;
-  /** Whether the page of the console began it. The browser then gets no session of the app. */
-  readonly isForConsole?: true;
-}
-
-/** A begun sign-in: the checks for the provider, and the cookie for the browser. */
-export interface BegunSignIn {
-  readonly checks: Checks;
-  /** Distinguishes the cookie from those of other tabs; sorts by time. */
-  readonly cookieSuffix: string;
-  /** The sign-in, sealed for its state. */
-  readonly cookie: string;
-}
+import type { BegunSignIn, SignInRequest } from './types.ts';
 
 /** The sealed content of the cookie. It lacks the state, which names the place of the seal. */
 interface SealedSignIn extends SignInRequest {

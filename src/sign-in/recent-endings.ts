@@ -1,11 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine, Space, Write } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
-import { userKey } from './identity.ts';
 import { endingsRememberedMax, endingsRememberedMs, signInMsMax } from './limits.ts';
 import { digestOf } from './random-text.ts';
-import { type Filtered, meets, type SessionFilter } from './session-filter.ts';
+import { type Filtered, meets } from './session-filter.ts';
 import { SignInError } from './sign-in-error.ts';
+import type { SessionFilter } from './types.ts';
+import { userKey } from './types.ts';
 
 /** An ending of access, as remembered in `service:recent-endings` for those sign-ins that were under way. */
 interface RecentEnding {

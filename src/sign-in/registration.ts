@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import { webOriginOf } from '../origins.ts';
 import { type CredentialFields, type Credentials, readCredentials } from './credentials.ts';
 import { returnUrlCharactersMax, returnUrlsMax, scopeCharactersMax, scopesMax } from './limits.ts';
-import { identityProviders, type ProviderName } from './providers.ts';
+import { identityProviders, type ProviderName } from './types.ts';
 
 /** The body as received: the credentials, and the optional fields. */
 export interface RegistrationFields {

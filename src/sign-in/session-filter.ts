@@ -1,24 +1,6 @@
-import { userKey } from './identity.ts';
-import type { Session } from './session.ts';
 import type { RefreshFamily } from './tokens/refresh-family.ts';
-
-/** Selects the sessions, and the tokens of apps, that meet all given conditions. */
-export interface SessionFilter {
-  /** The id of the user. */
-  readonly user?: string;
-  /** `<provider>/<name>` */
-  readonly integration?: string;
-  /** As `integration`, any of several. */
-  readonly integrations?: readonly string[];
-  /** The issuer of the user. */
-  readonly issuer?: string;
-  /** The public id of a session. */
-  readonly session?: string;
-  /** The id of the session at the provider (`sid`). */
-  readonly providerSession?: string;
-  /** Milliseconds since 1970. */
-  readonly createdBefore?: number;
-}
+import type { Session, SessionFilter } from './types.ts';
+import { userKey } from './types.ts';
 
 /** The fields that conditions read, common to sessions and refresh token families. */
 export type Filtered = Pick<Session, 'identity' | 'providerSession' | 'createdAt'>;

@@ -3,11 +3,11 @@ import { LRUCache } from 'lru-cache';
 import type { Engine, Write } from '../storage/engine.ts';
 import { type Item, itemsOf, pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import { userKey } from './identity.ts';
 import { sessionSeenStepMs, sessionsCachedMax } from './limits.ts';
 import { digestOf, randomText } from './random-text.ts';
-import { isOver, type Session } from './session.ts';
-import { matches, type SessionFilter } from './session-filter.ts';
+import { matches } from './session-filter.ts';
+import type { SessionFilter } from './types.ts';
+import { isOver, type Session, userKey } from './types.ts';
 import { userRecords } from './user-records.ts';
 
 /** A session with its secret, which only the browser has. */
@@ -22,7 +22,13 @@ export interface OpenedSession {
 export interface NewSession
   extends Pick<
     Session,
-    'identity' | 'registrationId' | 'providerSession' | 'stateDigest' | 'console' | 'endsAt'
+    | 'identity'
+    | 'registrationId'
+    | 'providerSession'
+    | 'stateDigest'
+    | 'console'
+    | 'consoleApproval'
+    | 'endsAt'
   > {
   /** The cookie of the session that the browser has so far. */
   readonly cookieBefore?: string | undefined;

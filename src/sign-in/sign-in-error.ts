@@ -1,5 +1,5 @@
 import { type ErrorCode, ServiceError } from '../errors.ts';
-import type { Identity } from './identity.ts';
+import type { Identity } from './types.ts';
 
 interface SignInErrorKind {
   readonly code: ErrorCode;

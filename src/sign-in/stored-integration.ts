@@ -1,21 +1,9 @@
 import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { SecretPlace } from '../secrets/secret-place.ts';
 import type { Engine } from '../storage/engine.ts';
-import { identityProviders, type ProviderName } from './providers.ts';
 import { randomText } from './random-text.ts';
-
-/** A registered integration without its secret. */
-export interface Integration {
-  readonly name: string;
-  readonly provider: ProviderName;
-  readonly clientId: string;
-  readonly issuer?: string;
-  readonly returnUrls: readonly string[];
-  readonly scopes: readonly string[];
-  readonly createdAt: string;
-  /** Since when the console accepts its sign-ins; absent if it does not. */
-  readonly consoleApprovedAt?: string;
-}
+import type { Integration } from './types.ts';
+import { identityProviders, type ProviderName } from './types.ts';
 
 /** The record in `service:integrations`, under `<provider>/<name>`. */
 export interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes' | 'consoleApprovedAt'> {

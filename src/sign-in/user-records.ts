@@ -1,7 +1,7 @@
 import type { Engine, Space } from '../storage/engine.ts';
 import { type Item, itemsOf } from '../storage/item-text.ts';
 import { scanPageItemsMax } from '../storage/limits.ts';
-import { userKeyOf } from './identity.ts';
+import { userKeyOf } from './types.ts';
 
 /** Most users have a few sessions. */
 const firstPageItems = 16;

@@ -2,16 +2,8 @@ import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { accessEndingsSpace, deletionId } from './ending-markers.ts';
-import { type Identity, isUserKey, userKey } from './identity.ts';
-
-/** A user who has signed in, identified by issuer and subject. */
-export interface User extends Identity {
-  /** The `sub` of access tokens: 22 characters. */
-  readonly id: string;
-  /** RFC 3339. */
-  readonly firstSignInAt: string;
-  readonly lastSignInAt: string;
-}
+import type { User } from './types.ts';
+import { type Identity, isUserKey, userKey } from './types.ts';
 
 /** The record in `service:users`, under the user's key. */
 export type StoredUser = Omit<User, 'id'>;

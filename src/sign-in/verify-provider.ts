@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import { type FailureReason, ProviderFailure } from '../identity/provider.ts';
 import { addressesOf, type SignInContext } from './context.ts';
-import { identityProviders, isProviderName } from './providers.ts';
 import type { RegistrationFields } from './registration.ts';
+import { identityProviders, isProviderName } from './types.ts';
 
 const reasons: Readonly<Record<FailureReason, string>> = {
   unreachable: 'could not be reached for discovery: it is down, slow, or at an address that is not allowed',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { userKey } from '../../src/sign-in/identity.ts';
+import { userKey } from '../../src/sign-in/types.ts';
 import type { Engine, Write } from '../../src/storage/engine.ts';
 import { openWindow } from '../support/console/page.ts';
 import { newDataFolder, openStoreOf, startTestService } from '../support/service.ts';

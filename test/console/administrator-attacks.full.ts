@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { userKey } from '../../src/sign-in/identity.ts';
 import { consoleProofMs } from '../../src/sign-in/limits.ts';
+import { userKey } from '../../src/sign-in/types.ts';
 import {
   addAdministrator,
   type ConsoleSignInTest,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consoleSessionMsMax } from '../../src/access/console/console-session.ts';
 import { sessionCookieAt } from '../../src/http/routes/sign-in.ts';
-import { userKey } from '../../src/sign-in/identity.ts';
+import { userKey } from '../../src/sign-in/types.ts';
 import {
   addAdministrator,
   comeBack,

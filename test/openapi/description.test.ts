@@ -8,7 +8,7 @@ import { storedChargeStates } from '../../src/payments/charge-state.ts';
 import { paidItemStates } from '../../src/payments/payment.ts';
 import { refundStates } from '../../src/payments/refund-state.ts';
 import { processorNames } from '../../src/processors/processor.ts';
-import { providerNames } from '../../src/sign-in/providers.ts';
+import { providerNames } from '../../src/sign-in/types.ts';
 import { documentFile, operationsOf, readDocument } from '../support/openapi/document.ts';
 
 const document = readDocument();

@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { IdentityProvider } from '../../src/identity/provider.ts';
-import { openLog } from '../../src/log.ts';
-import { noMetrics } from '../../src/metrics.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../src/sign-in/begin-sign-in.ts';
-import { ConsoleApprovals } from '../../src/sign-in/console-approvals.ts';
-import type { SignInContext } from '../../src/sign-in/context.ts';
+import { ConsoleSignIns } from '../../src/sign-in/console-sign-ins.ts';
+import type { AppTokens, SignInContext } from '../../src/sign-in/context.ts';
 import { finishSignIn } from '../../src/sign-in/finish-sign-in.ts';
 import { Integrations } from '../../src/sign-in/integrations.ts';
 import { OneTimeIds } from '../../src/sign-in/one-time-ids.ts';
 import { PendingSignIns } from '../../src/sign-in/pending-sign-ins.ts';
 import { Sessions } from '../../src/sign-in/sessions.ts';
-import type { AppTokens } from '../../src/sign-in/tokens/app-tokens.ts';
 import { Users } from '../../src/sign-in/users.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
@@ -67,7 +64,6 @@ test('a sign-in keeps the session of the same user, and ends that of another use
 
 /** The sign-in functions over a store, with a provider that accepts every sign-in and a list of requested codes. */
 async function startParts(t: TestContext) {
-  const log = openLog('silent');
   const engine = await openStoreOf(newDataFolder(t));
   t.after(() => engine.close());
   const sealer = new Sealer(fixedKeys([masterKey(Buffer.alloc(32, 7))]));
@@ -95,12 +91,9 @@ async function startParts(t: TestContext) {
         return { code: 'one/time', writes: [] };
       },
     },
-    isAdministrator: async () => false,
-    consoleApprovals: new ConsoleApprovals(engine, Date.now),
+    console: new ConsoleSignIns({ engine, now: Date.now, isAdministrator: async () => false }),
     origin: 'https://id.example.com',
     prefix: '',
-    log,
-    metrics: noMetrics,
     now: Date.now,
   };
   const place = { provider: 'google', name: 'web' };

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { auditTrail } from '../../src/audit/audit.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
-import { type Identity, userKey } from '../../src/sign-in/identity.ts';
 import { endingRecoveryMs, sessionsPerUserMax } from '../../src/sign-in/limits.ts';
+import { type Identity, userKey } from '../../src/sign-in/types.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { engineWith, startSignInKit } from '../support/sign-in/sign-in-kit.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
-import { type Identity, userKey } from '../../src/sign-in/identity.ts';
 import { endingRecoveryMs } from '../../src/sign-in/limits.ts';
 import { Sessions } from '../../src/sign-in/sessions.ts';
+import { type Identity, userKey } from '../../src/sign-in/types.ts';
 import { Users } from '../../src/sign-in/users.ts';
 import type { Engine, Space } from '../../src/storage/engine.ts';
 import { commitWritesMax } from '../../src/storage/limits.ts';

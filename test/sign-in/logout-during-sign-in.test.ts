@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
+import { signOut } from '../../src/sign-in/browser-session.ts';
 import type { SignInContext } from '../../src/sign-in/context.ts';
 import { endByProvider } from '../../src/sign-in/end-by-provider.ts';
-import { userKey } from '../../src/sign-in/identity.ts';
 import { endingsRememberedMax, endingsRememberedMs, signInMsMax } from '../../src/sign-in/limits.ts';
-import { signOut } from '../../src/sign-in/sign-out.ts';
+import { userKey } from '../../src/sign-in/types.ts';
 import { engineWith, startSignInKit } from '../support/sign-in/sign-in-kit.ts';
 
 const issuer = 'https://idp.example.com';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isUserKey, userKey } from '../../src/sign-in/identity.ts';
+import { isUserKey, userKey } from '../../src/sign-in/types.ts';
 
 test('every user has a unique id, which a command line does not parse as an option', () => {
   const subjects = Array.from({ length: 10_000 }, (_, n) => `user-${n}`);

@@ -5,7 +5,7 @@ import type { Engine, Write } from '../../storage/engine.ts';
 import { itemsOf } from '../../storage/item-text.ts';
 import { commitWritesMax } from '../../storage/limits.ts';
 import { hashOf } from '../keys/api-key.ts';
-import type { KeyRing } from '../keys/key-ring.ts';
+import type { Keys } from '../keys/keys.ts';
 import { callerAs, callerWith, type KnownCaller, requesterOf } from '../permission.ts';
 import { type Administrator, type Administrators, isBoundTo } from './administrators.ts';
 import {
@@ -24,7 +24,8 @@ import {
 
 export interface ConsoleSessionsContext {
   readonly engine: Engine;
-  readonly keys: KeyRing;
+  /** In memory. */
+  readonly keys: Keys['ring'];
   readonly administrators: Administrators;
   readonly signIns: SignIns;
   /** Milliseconds since 1970. */

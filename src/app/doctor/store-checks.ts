@@ -6,7 +6,7 @@ import { readKeyNotes } from '../../secrets/key-notes.ts';
 import type { MasterKeys } from '../../secrets/master-keys.ts';
 import { isKeyFile, type MasterKeySource, sourceName } from '../../secrets/open-sealer.ts';
 import type { SecretsFound } from '../../secrets/sealed-records.ts';
-import { ConsoleApprovals } from '../../sign-in/console-approvals.ts';
+import { ConsoleApprovals } from '../../sign-in/sign-in.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { masterKeyAgeMsMax } from '../limits.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';

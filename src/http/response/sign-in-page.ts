@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { ServiceError } from '../../errors.ts';
-import { NotAdministrator, SignInError } from '../../sign-in/sign-in-error.ts';
+import { NotAdministrator, SignInError } from '../../sign-in/sign-in.ts';
 import { contentSecurityPolicy, escaped, type Page, pageText } from './page.ts';
 
 /** A page in the OpenAPI document. */

@@ -4,10 +4,8 @@ import type { Administrators } from '../../access/console/administrators.ts';
 import { consoleSessionMsMax } from '../../access/console/console-session.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { beginSignIn } from '../../sign-in/begin-sign-in.ts';
-import type { ConsoleSignIns } from '../../sign-in/console-sign-ins.ts';
-import type { SignInContext } from '../../sign-in/context.ts';
 import { returnUrlCharactersMax } from '../../sign-in/limits.ts';
+import type { ConsoleSignIns, SignIn } from '../../sign-in/sign-in.ts';
 import { closed, emptyWhenAbsent, noBody, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { privateHeaders } from '../response/sign-in-page.ts';
@@ -21,8 +19,8 @@ interface ConsoleSignInContext {
   readonly callers: ConsoleCallers;
   readonly counts: Pick<Authorizer, 'takeConsoleSignIn' | 'takeSignIn'>;
   readonly administrators: Pick<Administrators, 'registrations'>;
-  readonly signIns: Pick<ConsoleSignIns, 'findProven'>;
-  readonly signIn: SignInContext;
+  readonly signIns: Pick<ConsoleSignIns, 'findProven' | 'approvals'>;
+  readonly signIn: Pick<SignIn, 'begin' | 'origin' | 'now'>;
   readonly facts: ConsoleFacts;
 }
 
@@ -52,7 +50,7 @@ export function consoleSignInRoutes(context: ConsoleSignInContext): Routes {
     app.get(path, { config, schema: { hide: true, querystring: noQuery } }, async (request, reply) => {
       callers.checkOwnPage(request);
       // Integrations are for the users of the app; the console offers those that an administrator could use.
-      const offered = await signIn.consoleApprovals.accepted(await administrators.registrations());
+      const offered = await signIns.approvals.accepted(await administrators.registrations());
       const shown = offered.map(({ integration }) => {
         const [provider, name] = integration.split('/');
         return { provider, name };
@@ -69,14 +67,13 @@ export function consoleSignInRoutes(context: ConsoleSignInContext): Routes {
         checkOrigin(request, signIn.origin);
         counts.takeSignIn(request, signIn.now());
         const { provider, name, view } = request.body;
-        const begun = await beginSignIn(signIn, {
+        const begun = await signIn.begin({
           provider,
           name,
           returnTo: landingFor(view),
           isForConsole: true,
         });
         keepSignIn(signIn.origin, reply, begun);
-        signIn.metrics.signIn(provider, 'begun');
         const next = { authorization_url: begun.authorizationUrl };
         return sendEnvelope(reply.headers(privateHeaders), success(next));
       },

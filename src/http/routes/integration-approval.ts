@@ -1,6 +1,6 @@
 import { requesterOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
-import type { SignInContext } from '../../sign-in/context.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
 import { errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Routes } from '../server/routes.ts';
@@ -11,8 +11,8 @@ import { integrationParams } from './provider-param.ts';
 const tags = ['Sign-in'];
 
 /** Which integrations administrators may sign in to the console with: approve one, withdraw the approval. */
-export function integrationApprovalRoutes(context: SignInContext): Routes {
-  const { consoleApprovals, prefix } = context;
+export function integrationApprovalRoutes(signIn: SignIn): Routes {
+  const { prefix } = signIn;
   const path = `${prefix}/v3/service/auth/:identity_provider/:INTEGRATION_NAME/approval`;
   return (app) => {
     app.put(
@@ -40,8 +40,8 @@ export function integrationApprovalRoutes(context: SignInContext): Routes {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         const { client_id: clientId, issuer } = request.body;
         const requester = requesterOf(request.caller, request.id);
-        const approved = await consoleApprovals.approve(provider, name, { clientId, issuer }, requester);
-        return sendEnvelope(reply, success(shown(context, approved)));
+        const approved = await signIn.approve({ provider, name }, { clientId, issuer }, requester);
+        return sendEnvelope(reply, success(shown(signIn, approved)));
       },
     );
 
@@ -66,8 +66,8 @@ export function integrationApprovalRoutes(context: SignInContext): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         const requester = requesterOf(request.caller, request.id);
-        const withdrawn = await consoleApprovals.withdraw(provider, name, requester);
-        return sendEnvelope(reply, success(shown(context, withdrawn)));
+        const withdrawn = await signIn.withdrawApproval({ provider, name }, requester);
+        return sendEnvelope(reply, success(shown(signIn, withdrawn)));
       },
     );
   };

@@ -3,9 +3,8 @@ import { Type } from 'typebox';
 import { requesterOf } from '../../access/permission.ts';
 import { type FieldsBesideError, success } from '../../envelope.ts';
 
-import { addressesOf, type SignInContext } from '../../sign-in/context.ts';
-import type { Integration } from '../../sign-in/stored-integration.ts';
-import { verifyProvider } from '../../sign-in/verify-provider.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+import type { Integration } from '../../sign-in/types.ts';
 import {
   closed,
   envelopeSchema,
@@ -26,8 +25,8 @@ const besideError: FieldsBesideError = () => ({ compelete: false });
  * The registry of sign-in integrations: register (interface.md, 4.5), retrieve, replace, remove. No response contains a
  * secret.
  */
-export function integrationRoutes(context: SignInContext): Routes {
-  const { integrations, prefix } = context;
+export function integrationRoutes(signIn: SignIn): Routes {
+  const { prefix } = signIn;
   return (app) => {
     app.post(
       `${prefix}/v3/create/service/auth/:identity_provider/:INTEGRATION_NAME`,
@@ -48,14 +47,13 @@ export function integrationRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
-        const integration = await integrations.register(
-          provider,
-          name,
+        if (request.query.verify === 'true') await signIn.verify({ provider, name }, request.body);
+        const integration = await signIn.register(
+          { provider, name },
           request.body,
           requesterOf(request.caller, request.id),
         );
-        const { redirectUri, signInUrl } = addressesOf(context, integration);
+        const { redirectUri, signInUrl } = signIn.addresses(integration);
         return sendEnvelope(
           reply,
           success({
@@ -91,7 +89,7 @@ export function integrationRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        return sendEnvelope(reply, success(shown(context, await integrations.find(provider, name))));
+        return sendEnvelope(reply, success(shown(signIn, await signIn.integration({ provider, name }))));
       },
     );
 
@@ -114,12 +112,12 @@ export function integrationRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        if (request.query.verify === 'true') await verifyProvider(context, provider, name, request.body);
+        if (request.query.verify === 'true') await signIn.verify({ provider, name }, request.body);
         const { caller, id } = request;
         const mayApprove = caller.rights?.scopes.includes('admin') ?? false;
         const requester = { ...requesterOf(caller, id), mayApprove };
-        const integration = await integrations.replace(provider, name, request.body, requester);
-        return sendEnvelope(reply, success(shown(context, integration)));
+        const integration = await signIn.replace({ provider, name }, request.body, requester);
+        return sendEnvelope(reply, success(shown(signIn, integration)));
       },
     );
 
@@ -144,7 +142,7 @@ export function integrationRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        await integrations.remove(provider, name, requesterOf(request.caller, request.id));
+        await signIn.remove({ provider, name }, requesterOf(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'Integration deleted' }));
       },
     );
@@ -152,8 +150,8 @@ export function integrationRoutes(context: SignInContext): Routes {
 }
 
 /** Lists the integrations of all providers or of one. */
-export function integrationListRoutes(context: SignInContext): Routes {
-  const path = `${context.prefix}/v3/service/auth`;
+export function integrationListRoutes(signIn: SignIn): Routes {
+  const path = `${signIn.prefix}/v3/service/auth`;
   const page = {
     querystring: pageQuery,
     response: {
@@ -162,8 +160,8 @@ export function integrationListRoutes(context: SignInContext): Routes {
     },
   };
   const send = async (reply: FastifyReply, provider: string | undefined, after: string | undefined) => {
-    const { integrations, next } = await context.integrations.list(provider, after);
-    const envelope = success(integrations.map((each) => shown(context, each)));
+    const { integrations, next } = await signIn.integrations(provider, after);
+    const envelope = success(integrations.map((each) => shown(signIn, each)));
     return sendEnvelope(reply, next === undefined ? envelope : { ...envelope, ...{ next } });
   };
   return (app) => {
@@ -193,8 +191,8 @@ export function integrationListRoutes(context: SignInContext): Routes {
 }
 
 /** An integration as its operations return it. */
-export function shown(context: SignInContext, integration: Integration) {
-  const { redirectUri, signInUrl } = addressesOf(context, integration);
+export function shown(signIn: SignIn, integration: Integration) {
+  const { redirectUri, signInUrl } = signIn.addresses(integration);
   return {
     name: integration.name,
     provider: integration.provider,

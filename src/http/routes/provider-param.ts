@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { providerNames } from '../../sign-in/providers.ts';
+import { providerNames } from '../../sign-in/types.ts';
 import { documentedAs, named } from '../response/described.ts';
 import { enumOf } from '../response/schemas.ts';
 

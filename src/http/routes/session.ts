@@ -2,10 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import type { SignInContext } from '../../sign-in/context.ts';
-import { currentSession } from '../../sign-in/current-session.ts';
-import { endOf, type Session } from '../../sign-in/session.ts';
-import { providerSignOutUrl, signOut } from '../../sign-in/sign-out.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+import { endOf, type Session } from '../../sign-in/types.ts';
 import { Cookies } from '../response/cookies.ts';
 import { named } from '../response/described.ts';
 import {
@@ -58,8 +56,8 @@ const signOutBody = named(
 );
 
 /** The session of this browser: retrieve it, and sign out. */
-export function sessionRoutes(context: SignInContext): Routes {
-  const { prefix, origin, sessions } = context;
+export function sessionRoutes(signIn: SignIn): Routes {
+  const { prefix, origin } = signIn;
   const cookies = new Cookies(origin);
   const sessionCookie = sessionCookieAt(origin);
   return (app) => {
@@ -80,7 +78,7 @@ export function sessionRoutes(context: SignInContext): Routes {
       },
       async (request, reply) => {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
-        const session = await currentSession(context, cookie);
+        const session = await signIn.currentSession(cookie);
         reply.headers(privateHeaders);
         // A page asks on every visit; a visitor without a cookie has never signed in, or has signed out.
         if (session === undefined)
@@ -118,12 +116,10 @@ export function sessionRoutes(context: SignInContext): Routes {
       async (request, reply) => {
         const cookie = cookies.read(request.headers.cookie, sessionCookie);
         const isEverywhere = request.body.everywhere === true;
-        const session = cookie === undefined ? undefined : await sessions.find(cookie);
+        const ended = await signIn.end(cookie, { isEverywhere, requestId: request.id });
         // Only a session identifies the user.
-        if (session === undefined && isEverywhere) throw notSignedIn();
-        const requester = { by: 'user', requestId: request.id } as const;
-        if (session !== undefined) await signOut(context, { session, isEverywhere, requester });
-        const url = session && (await providerSignOutUrl(context, session));
+        if (ended === undefined && isEverywhere) throw notSignedIn();
+        const url = ended?.providerUrl;
         cookies.clear(reply, sessionCookie);
         reply.headers(privateHeaders);
         const next = url === undefined ? {} : { sign_out_url: url };

@@ -3,10 +3,9 @@ import { requesterOf } from '../../access/permission.ts';
 import { durationOf } from '../../duration.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import type { SignInContext } from '../../sign-in/context.ts';
-import { endSession } from '../../sign-in/end-session.ts';
-import { publicSession } from '../../sign-in/public-people.ts';
-import type { SessionFilter } from '../../sign-in/session-filter.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+import type { SessionFilter } from '../../sign-in/types.ts';
+import { publicSession } from '../../sign-in/types.ts';
 import { named } from '../response/described.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
 import { closed, errorResponses, noQuery, responseSchema, timestamp } from '../response/schemas.ts';
@@ -46,7 +45,11 @@ const sessionBody = named(
 const params = Type.Object({ session_id: Type.String() });
 
 /** Operators list and end sessions here. */
-export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignInContext): Routes {
+export function sessionListRoutes({
+  people,
+  prefix,
+  now,
+}: Pick<SignIn, 'people' | 'prefix' | 'now'>): Routes {
   const filterOf = ({ user, integration, older_than }: Static<typeof filterQuery>): SessionFilter => ({
     ...(user === undefined ? {} : { user }),
     ...(integration === undefined ? {} : { integration }),
@@ -70,7 +73,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
       },
       async (request, reply) => {
         const { limit, after, ...query } = request.query;
-        const page = await sessions.list(filterOf(query), limitOf(limit), after);
+        const page = await people.sessions(filterOf(query), limitOf(limit), after);
         const next = page.next === undefined ? {} : { next: page.next };
         return sendEnvelope(reply, { ...success(page.sessions.map(publicSession)), ...next });
       },
@@ -103,7 +106,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
             message: 'At least one filter is required: user, integration or older_than.',
           });
         const on = Object.entries(query).map(([name, value]) => `${name}=${value}`);
-        const ended = await accessEnding.end({
+        const ended = await people.endSessions({
           filter: filterOf(query),
           act: { what: 'sessions.ended', on: on.join(' '), ...requesterOf(request.caller, request.id) },
         });
@@ -132,7 +135,7 @@ export function sessionListRoutes({ sessions, accessEnding, prefix, now }: SignI
       },
       async (request, reply) => {
         const { session_id: id } = request.params;
-        await endSession({ sessions, accessEnding }, id, requesterOf(request.caller, request.id));
+        await people.endSession(id, requesterOf(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'Session ended' }));
       },
     );

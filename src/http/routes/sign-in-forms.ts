@@ -1,8 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
-import type { SignInContext } from '../../sign-in/context.ts';
-import { endByProvider } from '../../sign-in/end-by-provider.ts';
-import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
 import { closed, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import { takeForms } from '../server/forms.ts';
@@ -12,8 +10,8 @@ import { integrationParams } from './provider-param.ts';
 const tags = ['Sign-in'];
 
 /** Routes that accept forms, as their specifications require: logout tokens, and tokens to revoke. */
-export function formRoutes(context: SignInContext, grants: TokenGrants): Routes {
-  const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
+export function formRoutes(signIn: SignIn): Routes {
+  const path = `${signIn.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   return async (parent) => {
     await parent.register(async (scoped) => {
       const app = scoped as unknown as App;
@@ -41,7 +39,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
         },
         async (request, reply) => {
           const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-          await endByProvider(context, {
+          await signIn.endByProvider({
             provider,
             name,
             token: request.body.logout_token,
@@ -77,7 +75,7 @@ export function formRoutes(context: SignInContext, grants: TokenGrants): Routes 
         },
         async (request, reply) => {
           const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-          await grants.revoke(provider, name, request.body.token);
+          await signIn.revokeToken({ provider, name }, request.body.token);
           return sendEnvelope(reply, success({ message: 'Token revoked' }));
         },
       );

@@ -1,12 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { againUrl, beginSignIn } from '../../sign-in/begin-sign-in.ts';
-import type { SignInContext } from '../../sign-in/context.ts';
-import { finishSignIn } from '../../sign-in/finish-sign-in.ts';
+import type { Log } from '../../log.ts';
 import { consoleProofMs, sessionMsMax, signInMsMax } from '../../sign-in/limits.ts';
-import type { BegunSignIn, SignInRequest } from '../../sign-in/pending-sign-ins.ts';
-import { isProviderName } from '../../sign-in/providers.ts';
-import { SignInError } from '../../sign-in/sign-in-error.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+import type { BegunSignIn, SignInRequest } from '../../sign-in/types.ts';
 import { appStateCharactersMax, signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
 import { Cookies, cookieNameAt } from '../response/cookies.ts';
 import { closed } from '../response/schemas.ts';
@@ -67,30 +64,30 @@ declare module 'fastify' {
  * The two steps of a sign-in in the browser: to the provider, and back. Both respond with a redirect, or with a page that
  * shows the result.
  *
+ * @param log for the errors that end on a page
  * @param count counts the start of a sign-in, and throws if there are too many
  * @param consoleCookies undefined if the service serves no console
  */
 export function signInRoutes(
-  context: SignInContext,
+  signIn: SignIn,
+  log: Log,
   count: (request: FastifyRequest) => void,
   consoleCookies: ConsoleCookies | undefined,
 ): Routes {
-  const cookies = new Cookies(context.origin);
-  const sessionCookie = sessionCookieAt(context.origin);
-  const signInCookie = signInCookieAt(context.origin);
-  const path = `${context.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
+  const cookies = new Cookies(signIn.origin);
+  const sessionCookie = sessionCookieAt(signIn.origin);
+  const signInCookie = signInCookieAt(signIn.origin);
+  const path = `${signIn.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   // A HEAD request would start a sign-in or complete one.
   const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
-  const report = (provider: string, outcome: string) =>
-    context.metrics.signIn(isProviderName(provider) ? provider : 'none', outcome);
   const errorHandler = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = asServiceError(thrown);
-    logFailure(context.log, error, request, reply);
+    logFailure(log, error, request, reply);
     const { identity_provider: provider = '', INTEGRATION_NAME: name = '' } = request.params as Params;
-    report(provider, error instanceof SignInError ? error.reason : error.code);
+    signIn.noteFailure(provider, error);
     const again = error.code.endsWith('_not_found')
       ? undefined
-      : againUrl(context, { provider, name }, request.signInRequest);
+      : signIn.againUrl({ provider, name }, request.signInRequest);
     return sendErrorPage(reply, { error, requestId: request.id, againUrl: again });
   };
 
@@ -112,7 +109,7 @@ export function signInRoutes(
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         count(request);
-        const begun = await beginSignIn(context, {
+        const begun = await signIn.begin({
           provider,
           name,
           returnTo: request.query.return_to,
@@ -120,8 +117,7 @@ export function signInRoutes(
           codeChallengeMethod: request.query.code_challenge_method,
           state: request.query.state,
         });
-        keepSignIn(context.origin, reply, begun);
-        report(provider, 'begun');
+        keepSignIn(signIn.origin, reply, begun);
         return redirect(reply, begun.authorizationUrl);
       },
     );
@@ -142,7 +138,7 @@ export function signInRoutes(
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         const { cookie } = request.headers;
-        const finished = await finishSignIn(context, {
+        const finished = await signIn.finish({
           provider,
           name,
           parameters: queryOf(request.url),
@@ -153,14 +149,13 @@ export function signInRoutes(
           },
           sessionCookie: cookies.read(cookie, sessionCookie),
           requestId: request.id,
-          onFound: (signIn) => {
-            request.signInRequest = signIn;
+          onFound: (begun) => {
+            request.signInRequest = begun;
           },
         });
         if (finished === undefined) return sendPage(reply, signedInPage);
         if (finished.isForConsole) consoleCookies?.set(reply, 'proof', finished.cookie, consoleProofMs);
         else cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
-        report(provider, 'finished');
         return redirect(reply, finished.location);
       },
     );

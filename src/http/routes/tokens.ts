@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
-import type { SigningKeys } from '../../sign-in/tokens/signing-keys.ts';
-import type { TokenGrants } from '../../sign-in/tokens/token-grants.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
 import { publishedKeysCachedSeconds } from '../limits.ts';
 import { named } from '../response/described.ts';
 import { closed, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
@@ -60,9 +59,10 @@ const jwkSetResponse = {
 };
 
 /**
- * Tokens for apps on other origins, and the keys that verify the tokens. @param prefix in front of `/v3`
+ * Tokens for apps on other origins, and the keys that verify the tokens.
  */
-export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix: string): Routes {
+export function signInTokenRoutes(signIn: Pick<SignIn, 'grantTokens' | 'publishedKeys' | 'prefix'>): Routes {
+  const { prefix } = signIn;
   return (app) => {
     app.post(
       `${prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME/token`,
@@ -82,7 +82,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
         // RFC 6749, 5.1: an error response is for this caller only, too.
         reply.header('cache-control', 'no-store');
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        const granted = await grants.grant(provider, name, request.body);
+        const granted = await signIn.grantTokens({ provider, name }, request.body);
         return sendEnvelope(
           reply,
           success({
@@ -108,7 +108,7 @@ export function signInTokenRoutes(grants: TokenGrants, keys: SigningKeys, prefix
         },
       },
       async (_request, reply) => {
-        const text = JSON.stringify({ keys: await keys.published() });
+        const text = JSON.stringify({ keys: await signIn.publishedKeys() });
         return reply
           .header('content-type', 'application/jwk-set+json')
           .header('cache-control', `public, max-age=${publishedKeysCachedSeconds}`)

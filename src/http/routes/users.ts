@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { requesterOf } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
-import type { SignInContext } from '../../sign-in/context.ts';
-import { publicUser } from '../../sign-in/public-people.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+import { publicUser } from '../../sign-in/types.ts';
 import { named } from '../response/described.ts';
 import { limitOf, pageOf, pageSize } from '../response/pages.ts';
 import { closed, errorResponses, noQuery, responseSchema, timestamp } from '../response/schemas.ts';
@@ -33,7 +33,7 @@ const userBody = named(
 );
 
 /** Operators list, retrieve and delete users here. */
-export function userRoutes({ users, accessEnding, prefix }: SignInContext): Routes {
+export function userRoutes({ people, prefix }: Pick<SignIn, 'people' | 'prefix'>): Routes {
   return (app) => {
     app.get(
       `${prefix}/v3/users`,
@@ -52,7 +52,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
       },
       async (request, reply) => {
         const { limit, after } = request.query;
-        const page = await users.list(limitOf(limit), after);
+        const page = await people.users(limitOf(limit), after);
         const next = page.next === undefined ? {} : { next: page.next };
         return sendEnvelope(reply, { ...success(page.users.map(publicUser)), ...next });
       },
@@ -72,7 +72,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
         },
       },
       async (request, reply) =>
-        sendEnvelope(reply, success(publicUser(await users.find(request.params.user_id)))),
+        sendEnvelope(reply, success(publicUser(await people.user(request.params.user_id)))),
     );
 
     app.delete(
@@ -97,7 +97,7 @@ export function userRoutes({ users, accessEnding, prefix }: SignInContext): Rout
         },
       },
       async (request, reply) => {
-        await accessEnding.deleteUser(request.params.user_id, requesterOf(request.caller, request.id));
+        await people.deleteUser(request.params.user_id, requesterOf(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'User deleted' }));
       },
     );

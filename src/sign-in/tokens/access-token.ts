@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type Identity, userKey } from '../identity.ts';
 import { accessTokenMs } from '../limits.ts';
+import { type Identity, userKey } from '../types.ts';
 import { type Signer, signingAlgorithm } from './signing-keys.ts';
 
 export interface AccessTokenRequest {

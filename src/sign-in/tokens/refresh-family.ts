@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
 import { randomBytes } from '../../random.ts';
-import { type Identity, userKey } from '../identity.ts';
 import { refreshRepeatMsMax, refreshTokenIdleMsMax, refreshTokenMsMax, signInCodeMs } from '../limits.ts';
+import { type Identity, userKey } from '../types.ts';
 
 /**
  * The chain of refresh tokens from one code; only the last one is valid (RFC 9700, 4.14.2). It is stored in

@@ -2,12 +2,12 @@ import { ServiceError } from '../../errors.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import { pagesOf } from '../../storage/item-text.ts';
+import type { AppRequest, AppTokens } from '../context.ts';
 import { accessTokenMs } from '../limits.ts';
-import { isProviderName, type ProviderName } from '../providers.ts';
-import type { Session } from '../session.ts';
 import type { BoundRegistration } from '../stored-integration.ts';
+import type { Session } from '../types.ts';
+import { isProviderName, type ProviderName } from '../types.ts';
 import { signAccessToken } from './access-token.ts';
-import type { AppRequest, AppTokens } from './app-tokens.ts';
 import {
   audienceOf,
   currentToken,

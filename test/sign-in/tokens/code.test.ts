@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
-import { userKey } from '../../../src/sign-in/identity.ts';
 import { exchangeRepeatMsMax, signInCodeMs } from '../../../src/sign-in/limits.ts';
+import { userKey } from '../../../src/sign-in/types.ts';
 import { itemsOf } from '../../../src/storage/item-text.ts';
 import { startTestService } from '../../support/service.ts';
 import {

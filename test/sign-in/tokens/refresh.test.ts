@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
-import { userKey } from '../../../src/sign-in/identity.ts';
 import {
   refreshRepeatMsMax,
   refreshTokenIdleMsMax,
   refreshTokenMsMax,
   signInCodeMs,
 } from '../../../src/sign-in/limits.ts';
-import type { SessionFilter } from '../../../src/sign-in/session-filter.ts';
+import type { SessionFilter } from '../../../src/sign-in/types.ts';
+import { userKey } from '../../../src/sign-in/types.ts';
 import { pagesOf } from '../../../src/storage/item-text.ts';
 import {
   ada,

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { type Administrator, Administrators } from '../../../src/access/console/administrators.ts';
 import type { Scope } from '../../../src/access/scopes.ts';
 import { ConsoleApprovals } from '../../../src/sign-in/console-approvals.ts';
-import { userKey } from '../../../src/sign-in/identity.ts';
+import { userKey } from '../../../src/sign-in/types.ts';
 import { bearing, startServiceWithKeys } from '../access/keys.ts';
 import { ScriptedOidc } from '../oidc/scripted-oidc.ts';
 import { openStoreOf, type TestResponse, type TestService, type TestServiceOptions } from '../service.ts';

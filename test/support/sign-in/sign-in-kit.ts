@@ -1,13 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { IdentityProvider, Logout, ProvenIdentity } from '../../../src/identity/provider.ts';
-import { openLog } from '../../../src/log.ts';
-import { noMetrics } from '../../../src/metrics.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../../src/sign-in/begin-sign-in.ts';
-import { ConsoleApprovals } from '../../../src/sign-in/console-approvals.ts';
+import { ConsoleSignIns } from '../../../src/sign-in/console-sign-ins.ts';
 import type { SignInContext } from '../../../src/sign-in/context.ts';
 import { finishSignIn } from '../../../src/sign-in/finish-sign-in.ts';
 import { Integrations } from '../../../src/sign-in/integrations.ts';
@@ -67,12 +65,9 @@ export function signInKitOver(engine: Engine, key: Buffer, startedAt: number) {
     accessEnding: new AccessEnding(engine, now),
     providers: { oidc: provider, google: provider, github: provider, microsoft: provider },
     appTokens,
-    isAdministrator: async () => false,
-    consoleApprovals: new ConsoleApprovals(engine, now),
+    console: new ConsoleSignIns({ engine, now, isAdministrator: async () => false }),
     origin: 'https://id.example.com',
     prefix: '',
-    log: openLog('silent'),
-    metrics: noMetrics,
     now,
   };
   const register = async (name = 'web') => {

@@ -8,9 +8,9 @@ import { Listener } from '../../../src/http/server/listener.ts';
 import { openLog } from '../../../src/log.ts';
 import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
-import type { Identity } from '../../../src/sign-in/identity.ts';
 import { SigningKeys } from '../../../src/sign-in/tokens/signing-keys.ts';
 import { TokenGrants } from '../../../src/sign-in/tokens/token-grants.ts';
+import type { Identity } from '../../../src/sign-in/types.ts';
 import type { Engine } from '../../../src/storage/engine.ts';
 import { unguarded } from '../http/unguarded.ts';
 import { newDataFolder, openStoreOf } from '../service.ts';
@@ -76,7 +76,13 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
     log: openLog('debug', lines),
     ...unguarded,
     isStopping: () => false,
-    routes: [signInTokenRoutes(grants, keys, '')],
+    routes: [
+      signInTokenRoutes({
+        prefix: '',
+        grantTokens: ({ provider, name }, request) => grants.grant(provider, name, request),
+        publishedKeys: () => keys.published(),
+      }),
+    ],
   });
   t.after(async () => {
     await listener.stop();

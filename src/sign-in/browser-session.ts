@@ -1,9 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Requester } from '../audit/audit.ts';
 import { addressesOf, type SignInContext } from './context.ts';
-import { userKey } from './identity.ts';
 import { signOutUrlMsMax } from './limits.ts';
-import type { Session } from './session.ts';
+import type { Session } from './types.ts';
+import { userKey } from './types.ts';
+
+/** The session of a browser. Undefined also if its integration has been deleted or registered again since. */
+export async function currentSession(
+  { sessions, integrations }: Pick<SignInContext, 'sessions' | 'integrations'>,
+  cookie: string | undefined,
+): Promise<Session | undefined> {
+  const session = cookie === undefined ? undefined : await sessions.find(cookie);
+  if (session === undefined) return undefined;
+  const { identity, registrationId } = session;
+  const registration = await integrations.findRegistration(identity.provider, identity.integration);
+  return registration !== undefined && registration.id === registrationId ? session : undefined;
+}
 
 export interface SignOut {
   readonly session: Session;
