@@ -27,9 +27,11 @@ export function startJobs(
     repeat(oneTimeIdSweepMs, (signal) => signIn.people.sweepEndings(signal), log),
     repeat(sessionSweepMs, (signal) => signIn.people.sweepSessions(signal), log),
     repeat(endingRecoveryMs, (signal) => signIn.people.recoverEndings(signal), log),
-    repeat(tokenSweepIntervalMs, () => signIn.sweepTokens(), log),
+    repeat(tokenSweepIntervalMs, (signal) => signIn.sweepTokens(signal), log),
     repeat(exchangeRepeatMsMax, () => signIn.sweepCodes(), log),
     repeat(declinesSweepMs, (signal) => cardTesting.sweep(signal), log),
-    ...(console === undefined ? [] : [repeat(sessionSweepMs, () => console.sessions.sweep(), log)]),
+    ...(console === undefined
+      ? []
+      : [repeat(sessionSweepMs, (signal) => console.sessions.sweep(signal), log)]),
   ];
 }

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import { Records } from '../storage/records.ts';
 import { idsFrom } from '../time-ordered-id.ts';
-import { type AuditEntry, auditSpace, auditTrail } from './audit.ts';
+import { type AuditEntry, auditTrail } from './audit.ts';
 
 /** The first stretch of time in which the newest acts are sought: a working session of an administrator. */
 const auditFirstStretchMs = 60 * 60 * 1_000;
@@ -74,8 +74,8 @@ export class AuditReader {
   }
 
   async #oldest(): Promise<number | undefined> {
-    const scan = await this.#engine.scan(auditSpace, { limit: 1 });
-    for await (const { id } of itemsOf(scan?.chunks ?? [])) return timeOf(id);
+    const entries = new Records<AuditEntry>(this.#engine, 'audit');
+    for await (const { id } of entries.list({ limit: 1 })) return timeOf(id);
     return undefined;
   }
 }

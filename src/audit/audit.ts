@@ -1,5 +1,5 @@
 import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import { creation, Records } from '../storage/records.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 
 /** Acts of administrators and users. They are stored for ever. */
@@ -84,8 +84,6 @@ export interface AuditEntry extends AdministrativeAct {
   readonly at: string;
 }
 
-export const auditSpace = 'service:audit';
-
 /**
  * The write that records an act. Put it into the same commit as the act itself, so that neither exists without the other.
  * @param now milliseconds since 1970
@@ -105,13 +103,13 @@ export function audited(
     ...(requestId === undefined ? {} : { requestId }),
     ...(refund === undefined ? {} : { refund }),
   };
-  return { kind: 'create', space: auditSpace, id, value: JSON.stringify(entry), makeSpace: true };
+  return creation('audit', id, entry);
 }
 
 /** The acts since a time, oldest first. @param since milliseconds since 1970 */
-export async function* auditTrail(engine: Pick<Engine, 'scan'>, since = 0): AsyncGenerator<AuditEntry> {
-  const scan = await engine.scan(auditSpace, { after: idsFrom('act', since) });
-  for await (const { name } of itemsOf(scan?.chunks ?? [])) yield JSON.parse(name) as AuditEntry;
+export async function* auditTrail(engine: Engine, since = 0): AsyncGenerator<AuditEntry> {
+  const entries = new Records<AuditEntry>(engine, 'audit');
+  for await (const { value } of entries.list({ after: idsFrom('act', since) })) yield value;
 }
 
 /** An act as the command line and the HTTP interface show it. */

@@ -1,6 +1,6 @@
 import { audited } from '../audit/audit.ts';
 import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import { creation, Records } from '../storage/records.ts';
 
 /**
  * The store's record of a master key that may have sealed some of its secrets, in `service:sealing` under the key's id.
@@ -22,8 +22,8 @@ const space = 'service:sealing';
 /** Every key that secrets of this store may need. */
 export async function readKeyNotes(engine: Engine): Promise<readonly KeyNote[]> {
   const notes: KeyNote[] = [];
-  for await (const { id, name } of itemsOf((await engine.scan(space))?.chunks ?? []))
-    notes.push({ keyId: id, ...(JSON.parse(name) as Omit<KeyNote, 'keyId'>) });
+  const records = new Records<Omit<KeyNote, 'keyId'>>(engine, 'sealing');
+  for await (const { id, value } of records.list()) notes.push({ keyId: id, ...value });
   return notes;
 }
 
@@ -68,8 +68,8 @@ export async function forgetKey(engine: Engine, note: KeyNote): Promise<void> {
   await engine.commit([removed(note)]);
 }
 
-function created(note: KeyNote): Write {
-  return { kind: 'create', space, id: note.keyId, value: textOf(note), makeSpace: true };
+function created({ keyId, ...note }: KeyNote): Write {
+  return creation('sealing', keyId, note);
 }
 
 function changed(before: KeyNote, after: KeyNote): Write {

@@ -1,18 +1,18 @@
 import { type AdministrativeAct, audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
-import { pagesOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
+import type { Records, Stored } from '../storage/records.ts';
 import { EndingMarkers, type Extent, type Marker } from './ending-markers.ts';
 import { endingRecoveryMs, refreshFamiliesPerUserMax, sessionsPerUserMax } from './limits.ts';
 import { RecentEndings } from './recent-endings.ts';
 import { matches, matchesFamily } from './session-filter.ts';
-import { sessionsSpace } from './sessions.ts';
-import { type RefreshFamily, refreshFamiliesSpace } from './tokens/refresh-family.ts';
+import { sessionRecords } from './sessions.ts';
+import { type RefreshFamily, refreshFamilies } from './tokens/refresh-family.ts';
 import type { Session, SessionFilter } from './types.ts';
 import { isUserKey, userKeyOf } from './types.ts';
 import { userRecords } from './user-records.ts';
-import { type StoredUser, usersSpace } from './users.ts';
+import { type StoredUser, userProfiles } from './users.ts';
 
 export interface Ending extends Extent {
   /** Written to the audit if anything ends. */
@@ -22,7 +22,7 @@ export interface Ending extends Extent {
 }
 
 /** The deletions for one user, in order. */
-interface Doomed {
+interface RevocationBatch {
   readonly writes: readonly Write[];
   /** Rejected if the user has signed in since this was read. */
   readonly checks: readonly Write[];
@@ -30,9 +30,9 @@ interface Doomed {
 }
 
 /** All sessions and refresh token families of a user. */
-interface Access {
-  readonly sessions: readonly { readonly id: string; readonly session: Session }[];
-  readonly families: readonly { readonly id: string; readonly family: RefreshFamily }[];
+interface UserGrants {
+  readonly sessions: readonly Stored<Session>[];
+  readonly families: readonly Stored<RefreshFamily>[];
 }
 
 /**
@@ -41,6 +41,9 @@ interface Access {
  */
 export class AccessEnding {
   readonly #engine: Engine;
+  readonly #users: Records<StoredUser>;
+  readonly #sessions: Records<Session>;
+  readonly #families: Records<RefreshFamily>;
   readonly #now: () => number;
   readonly #markers: EndingMarkers;
   /** What ended lately, for sign-ins that are under way. */
@@ -48,6 +51,9 @@ export class AccessEnding {
 
   constructor(engine: Engine, now: () => number) {
     this.#engine = engine;
+    this.#users = userProfiles(engine);
+    this.#sessions = sessionRecords(engine);
+    this.#families = refreshFamilies(engine);
     this.#now = now;
     this.#markers = new EndingMarkers(engine, now);
     this.recent = new RecentEndings(engine, now);
@@ -64,10 +70,10 @@ export class AccessEnding {
       const added = await this.recent.addition(filter);
       const first = added === undefined ? recorded : [...recorded, added];
       const { user } = filter;
-      const doomed = user === undefined ? undefined : await this.#doomed(user, ending);
-      const audit = doomed === undefined || doomed.writes.length === 0 ? [] : [audited(act, this.#now())];
-      const whole = [...first, ...(doomed?.writes ?? []), ...(doomed?.checks ?? []), ...audit];
-      const isOne = doomed !== undefined && whole.length <= commitWritesMax;
+      const batch = user === undefined ? undefined : await this.#batch(user, ending);
+      const audit = batch === undefined || batch.writes.length === 0 ? [] : [audited(act, this.#now())];
+      const whole = [...first, ...(batch?.writes ?? []), ...(batch?.checks ?? []), ...audit];
+      const isOne = batch !== undefined && whole.length <= commitWritesMax;
       const marked = isOne ? undefined : await this.#markers.store({ ...extent, filter, act });
       const writes = marked === undefined ? whole : [...first, marked.write];
       const rejection = writes.length === 0 ? undefined : await this.#engine.commit(writes);
@@ -75,29 +81,29 @@ export class AccessEnding {
         throw new ServiceError('precondition_failed');
       // A record has changed in the meantime: read again.
       if (rejection !== undefined) continue;
-      return marked === undefined ? (doomed?.sessions ?? 0) : this.#finish(marked, ending);
+      return marked === undefined ? (batch?.sessions ?? 0) : this.#finish(marked, ending);
     }
   }
 
   /** Ends all access of a user and erases the profile. Throws `user_not_found`. */
   async deleteUser(user: string, requester: Requester): Promise<void> {
     const extent = { filter: { user }, deletesUser: true };
-    if (!isUserKey(user) || (await this.#doomed(user, extent)).writes.length === 0)
+    if (!isUserKey(user) || (await this.#batch(user, extent)).writes.length === 0)
       throw new ServiceError('user_not_found');
     await this.end({ ...extent, act: { what: 'user.deleted', on: user, ...requester } });
   }
 
   /** Ends the oldest sessions and refresh token families of a user above the limits. */
   async trim(user: string): Promise<void> {
-    const { sessions, families } = await this.#accessOf(user);
-    const oldest = sessions.toSorted((one, other) => one.session.createdAt - other.session.createdAt);
-    for (const { session } of oldest.slice(0, Math.max(0, sessions.length - sessionsPerUserMax))) {
+    const { sessions, families } = await this.#grants(user);
+    const oldest = sessions.toSorted((one, other) => one.value.createdAt - other.value.createdAt);
+    for (const { value: session } of oldest.slice(0, Math.max(0, sessions.length - sessionsPerUserMax))) {
       const act = { what: 'sessions.ended', on: session.id, by: 'service' } as const;
       await this.end({ filter: { user, session: session.id }, act });
     }
-    const old = families.toSorted((one, other) => one.family.createdAt - other.family.createdAt);
+    const old = families.toSorted((one, other) => one.value.createdAt - other.value.createdAt);
     for (const { id } of old.slice(0, Math.max(0, families.length - refreshFamiliesPerUserMax)))
-      await this.#engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id }]);
+      await this.#engine.commit([this.#deletion(this.#families, id)]);
   }
 
   /** Finishes the endings of processes that have died. Only sessions and tokens from before an ending began end. */
@@ -128,7 +134,7 @@ export class AccessEnding {
 
   async #endBitByBit(user: string, extent: Extent): Promise<number> {
     for (let sessions = 0; ; ) {
-      const { writes, sessions: found } = await this.#doomed(user, extent);
+      const { writes, sessions: found } = await this.#batch(user, extent);
       sessions = Math.max(sessions, found);
       if (writes.length === 0) return sessions;
       for (let n = 0; n < writes.length; n += commitWritesMax) {
@@ -140,67 +146,69 @@ export class AccessEnding {
     }
   }
 
-  async #doomed(user: string, { filter, deletesUser = false, last }: Extent): Promise<Doomed> {
+  async #batch(user: string, { filter, deletesUser = false, last }: Extent): Promise<RevocationBatch> {
     // Read first: a sign-in changes the record, so the engine rejects the commit if a session has begun since.
-    const record = await this.#engine.get(usersSpace, user);
-    const access = await this.#accessOf(user);
-    const sessions = access.sessions.filter(({ session }) => matches(session, filter));
-    const ids = new Set(sessions.map(({ session }) => session.id));
-    const families = access.families.filter(({ family }) => matchesFamily(family, filter, ids));
-    const writes: Write[] = families.map(({ id }) => ({ kind: 'delete', space: refreshFamiliesSpace, id }));
+    const record = await this.#users.find(user);
+    const grants = await this.#grants(user);
+    const sessions = grants.sessions.filter(({ value }) => matches(value, filter));
+    const ids = new Set(sessions.map(({ value }) => value.id));
+    const families = grants.families.filter(({ value }) => matchesFamily(value, filter, ids));
+    const writes: Write[] = families.map(({ id }) => this.#deletion(this.#families, id));
     for (const isLast of [false, true])
-      for (const { id, session } of sessions)
-        if ((session.id === last) === isLast) writes.push({ kind: 'delete', space: sessionsSpace, id });
-    const deletesRecord = deletesUser && record !== undefined && isBefore(record, filter.createdBefore);
-    if (deletesRecord) writes.push({ kind: 'delete', space: usersSpace, id: user, ifValue: record });
-    const checks: Write[] =
-      deletesRecord || filter.session !== undefined
-        ? []
-        : [{ kind: 'check', space: usersSpace, id: user, ifValue: record ?? null }];
+      for (const { id, value } of sessions)
+        if ((value.id === last) === isLast) writes.push(this.#deletion(this.#sessions, id));
+    const deletesRecord = deletesUser && record !== undefined && isBefore(record.value, filter.createdBefore);
+    if (deletesRecord) writes.push(this.#users.deletion(record));
+    const checks = deletesRecord || filter.session !== undefined ? [] : [this.#users.check(user, record)];
     return { writes, checks, sessions: sessions.length };
   }
 
   /** Returns no family without its session, unless the session ended earlier. */
-  async #accessOf(user: string): Promise<Access> {
+  async #grants(user: string): Promise<UserGrants> {
     for (let sessions = await this.#sessionsOf(user); ; ) {
-      const families: { readonly id: string; readonly family: RefreshFamily }[] = [];
-      for await (const { id, name } of userRecords(this.#engine, refreshFamiliesSpace, user))
-        families.push({ id, family: JSON.parse(name) as RefreshFamily });
-      const seen = new Set(sessions.map(({ session }) => session.id));
-      const unseen = new Set(families.map(({ family }) => family.sessionId).filter((id) => !seen.has(id)));
+      const families: Stored<RefreshFamily>[] = [];
+      for await (const family of userRecords(this.#families, user)) families.push(family);
+      const seen = new Set(sessions.map(({ value }) => value.id));
+      const unseen = new Set(families.map(({ value }) => value.sessionId).filter((id) => !seen.has(id)));
       if (unseen.size === 0) return { sessions, families };
       sessions = await this.#sessionsOf(user);
-      if (!sessions.some(({ session }) => unseen.has(session.id))) return { sessions, families };
+      if (!sessions.some(({ value }) => unseen.has(value.id))) return { sessions, families };
     }
   }
 
-  async #sessionsOf(user: string): Promise<Access['sessions']> {
-    const sessions: { readonly id: string; readonly session: Session }[] = [];
-    for await (const { id, name } of userRecords(this.#engine, sessionsSpace, user))
-      sessions.push({ id, session: JSON.parse(name) as Session });
+  async #sessionsOf(user: string): Promise<Stored<Session>[]> {
+    const sessions: Stored<Session>[] = [];
+    for await (const session of userRecords(this.#sessions, user)) sessions.push(session);
     return sessions;
   }
 
   /** Users with a session that matches, then users with tokens that match. */
   async *#usersOf(filter: SessionFilter): AsyncGenerator<string> {
-    const isMeant = {
-      [sessionsSpace]: (text: string) => matches(JSON.parse(text) as Session, filter),
-      [refreshFamiliesSpace]: (text: string) =>
-        matchesFamily(JSON.parse(text) as RefreshFamily, filter, new Set()),
-    };
-    for (const from of [sessionsSpace, refreshFamiliesSpace] as const) {
-      let last: string | undefined;
-      for await (const page of pagesOf(this.#engine, from)) {
-        for (const { id, name } of page) {
-          if (userKeyOf(id) === last || !isMeant[from](name)) continue;
-          last = userKeyOf(id);
-          yield last;
-        }
-      }
+    yield* ownersOf(this.#sessions, (session) => matches(session, filter));
+    yield* ownersOf(this.#families, (family) => matchesFamily(family, filter, new Set()));
+  }
+
+  /** Also of a record that has changed since it was read. */
+  #deletion({ space }: Records<Session> | Records<RefreshFamily>, id: string): Write {
+    return { kind: 'delete', space, id };
+  }
+}
+
+/** The users of the records that match, each once. */
+async function* ownersOf<Value extends object>(
+  records: Records<Value>,
+  isMeant: (value: Value) => boolean,
+): AsyncGenerator<string> {
+  let last: string | undefined;
+  for await (const page of records.pages()) {
+    for (const { id, value } of page) {
+      if (userKeyOf(id) === last || !isMeant(value)) continue;
+      last = userKeyOf(id);
+      yield last;
     }
   }
 }
 
-function isBefore(record: string, time: number | undefined): boolean {
-  return time === undefined || Date.parse((JSON.parse(record) as StoredUser).lastSignInAt) < time;
+function isBefore({ lastSignInAt }: StoredUser, time: number | undefined): boolean {
+  return time === undefined || Date.parse(lastSignInAt) < time;
 }

@@ -1,13 +1,13 @@
 import { audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
-import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import type { Engine } from '../storage/engine.ts';
+import type { Records } from '../storage/records.ts';
 import { randomText } from './random-text.ts';
 import {
+  integrationRecords,
   newRegistrationId,
   type StoredIntegration,
   shown,
-  integrationsSpace as space,
 } from './stored-integration.ts';
 import type { Integration } from './types.ts';
 
@@ -33,11 +33,11 @@ export interface ConsoleRegistration {
  * and when a key without the scope `admin` gives it another client. Each approval has an id; what was begun under another one is void.
  */
 export class ConsoleApprovals {
-  readonly #engine: Engine;
+  readonly #records: Records<StoredIntegration>;
   readonly #now: () => number;
 
   constructor(engine: Engine, now: () => number) {
-    this.#engine = engine;
+    this.#records = integrationRecords(engine);
     this.#now = now;
   }
 
@@ -110,8 +110,8 @@ export class ConsoleApprovals {
   }
 
   async #registration(integration: string): Promise<ConsoleRegistration | undefined> {
-    const text = await this.#engine.get(space, integration);
-    return text === undefined ? undefined : registrationOf(JSON.parse(text) as StoredIntegration);
+    const stored = await this.#records.get(integration);
+    return stored && registrationOf(stored);
   }
 
   async #change(
@@ -122,24 +122,19 @@ export class ConsoleApprovals {
     changed: (stored: StoredIntegration) => StoredIntegration | undefined,
   ): Promise<Integration> {
     const id = `${provider}/${name}`;
-    for (;;) {
-      const text = await this.#engine.get(space, id);
-      if (text === undefined) throw new ServiceError('integration_not_found', { param: 'INTEGRATION_NAME' });
-      const before = JSON.parse(text) as StoredIntegration;
+    // If somebody else changes it meanwhile, the client is compared again.
+    const { value } = await this.#records.change(id, (before) => {
+      if (before === undefined)
+        throw new ServiceError('integration_not_found', { param: 'INTEGRATION_NAME' });
       const after = changed(before);
-      if (after === undefined) return shown(before);
-      const write: Write = { kind: 'replace', space, id, value: JSON.stringify(after), ifValue: text };
-      const act = audited({ what, on: id, ...requester }, this.#now());
-      if ((await this.#engine.commit([write, act])) === undefined) return shown(after);
-      // Somebody else has changed it meanwhile: read it again, and compare the client again.
-    }
+      return after && { value: after, also: [audited({ what, on: id, ...requester }, this.#now())] };
+    });
+    return shown(value as StoredIntegration);
   }
 
   async #all(): Promise<readonly StoredIntegration[]> {
-    const scan = await this.#engine.scan(space);
     const found: StoredIntegration[] = [];
-    for await (const { name } of itemsOf(scan?.chunks ?? []))
-      found.push(JSON.parse(name) as StoredIntegration);
+    for await (const { value } of this.#records.list()) found.push(value);
     return found;
   }
 }

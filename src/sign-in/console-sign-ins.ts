@@ -1,10 +1,11 @@
 import type { Engine, Write } from '../storage/engine.ts';
+import type { Records } from '../storage/records.ts';
 import { ConsoleApprovals } from './console-approvals.ts';
 import type { IntegrationClient } from './integrations.ts';
 import { consoleProofMs } from './limits.ts';
-import { isSessionCookie, recordId, sessionsSpace as space } from './sessions.ts';
+import { isSessionCookie, recordId, sessionRecords } from './sessions.ts';
 import { NotAdministrator, SignInError } from './sign-in-error.ts';
-import { findRegistration } from './stored-integration.ts';
+import { findRegistration, integrationRecords, type StoredIntegration } from './stored-integration.ts';
 import type { Identity } from './types.ts';
 import { isOver, type Session, userKey } from './types.ts';
 
@@ -40,13 +41,15 @@ export interface ConsoleSignInsOptions {
 export class ConsoleSignIns {
   /** Which integrations the console accepts. */
   readonly approvals: ConsoleApprovals;
-  readonly #engine: Engine;
+  readonly #sessions: Records<Session>;
+  readonly #integrations: Records<StoredIntegration>;
   readonly #now: () => number;
   readonly #isAdministrator: ConsoleSignInsOptions['isAdministrator'];
 
   constructor({ engine, now, isAdministrator }: ConsoleSignInsOptions) {
     this.approvals = new ConsoleApprovals(engine, now);
-    this.#engine = engine;
+    this.#sessions = sessionRecords(engine);
+    this.#integrations = integrationRecords(engine);
     this.#now = now;
     this.#isAdministrator = isAdministrator;
   }
@@ -73,11 +76,9 @@ export class ConsoleSignIns {
     const id = recordId(proof);
     const found = await this.#read(id, 'proven');
     if (found === undefined) return undefined;
-    const { text, session } = found;
-    const use = (until: number): Write => {
-      const exchanged: Session = { ...session, console: 'exchanged', endsAt: until };
-      return { kind: 'replace', space, id, value: JSON.stringify(exchanged), ifValue: text };
-    };
+    const { stored } = found;
+    const use = (until: number): Write =>
+      this.#sessions.replacement(stored, { ...stored.value, console: 'exchanged', endsAt: until });
     return { ...found.person, id, use };
   }
 
@@ -89,21 +90,21 @@ export class ConsoleSignIns {
 
   /** The write that ends an exchanged sign-in; rejected if it has ended. */
   end(id: string): Write {
-    return { kind: 'delete', space, id };
+    return { kind: 'delete', space: this.#sessions.space, id };
   }
 
   async #read(id: string, state: NonNullable<Session['console']>) {
-    const text = await this.#engine.get(space, id);
-    if (text === undefined) return undefined;
-    const session = JSON.parse(text) as Session;
+    const stored = await this.#sessions.find(id);
+    if (stored === undefined) return undefined;
+    const session = stored.value;
     if (session.console !== state || isOver(session, this.#now())) return undefined;
     const { provider, integration } = session.identity;
-    const registration = await findRegistration(this.#engine, provider, integration);
+    const registration = await findRegistration(this.#integrations, provider, integration);
     // Nobody stays in by a registration that is replaced, or not approved any more, even if it is approved again.
     if (registration?.id === undefined || registration.id !== session.registrationId) return undefined;
     const { consoleApproval: approval } = registration;
     if (approval === undefined || approval !== session.consoleApproval) return undefined;
-    return { text, session, person: personOf(session, registration.id) };
+    return { stored, person: personOf(session, registration.id) };
   }
 }
 

@@ -1,12 +1,8 @@
 import { type AdministrativeAct, audited } from '../audit/audit.ts';
 import type { Engine, Write } from '../storage/engine.ts';
-import { pagesOf } from '../storage/item-text.ts';
+import { Records } from '../storage/records.ts';
 import { digestOf, randomText } from './random-text.ts';
 import type { SessionFilter } from './types.ts';
-
-/** Stores endings of access that take more than one commit until they are complete. */
-export const accessEndingsSpace = 'service:access-endings';
-const space = accessEndingsSpace;
 
 /** The access that ends. */
 export interface Extent {
@@ -18,7 +14,7 @@ export interface Extent {
 }
 
 /** An ending that takes more than one commit. It is stored in `service:access-endings` until it is complete. */
-interface StoredEnding extends Extent {
+export interface StoredEnding extends Extent {
   /** When it was last requested, in milliseconds since 1970. */
   readonly beganAt: number;
   /** Distinguishes it from a repeated request, which stores it again. */
@@ -36,10 +32,12 @@ export interface Marker {
 /** The endings of access that are not complete. */
 export class EndingMarkers {
   readonly #engine: Engine;
+  readonly #records: Records<StoredEnding>;
   readonly #now: () => number;
 
   constructor(engine: Engine, now: () => number) {
     this.#engine = engine;
+    this.#records = new Records(engine, 'access-endings');
     this.#now = now;
   }
 
@@ -52,21 +50,15 @@ export class EndingMarkers {
   ): Promise<Marker & { readonly write: Write }> {
     const { act, ...extent } = ending;
     const id = markerId(ending);
-    const ifValue = await this.#engine.get(space, id);
-    const before = ifValue === undefined ? undefined : (JSON.parse(ifValue) as StoredEnding);
+    const before = await this.#records.find(id);
     const stored: StoredEnding = {
       ...extent,
-      beganAt: Math.max(this.#now(), before?.beganAt ?? 0),
+      beganAt: Math.max(this.#now(), before?.value.beganAt ?? 0),
       attempt: randomText().slice(0, 22),
       // The same ending is in the audit once.
-      ...(before === undefined || before.act !== undefined ? { act } : {}),
+      ...(before === undefined || before.value.act !== undefined ? { act } : {}),
     };
-    const text = JSON.stringify(stored);
-    const write: Write =
-      ifValue === undefined
-        ? { kind: 'create', space, id, value: text, makeSpace: true }
-        : { kind: 'replace', space, id, value: text, ifValue };
-    return { id, text, write };
+    return { id, text: JSON.stringify(stored), write: this.#records.saving(id, before, stored) };
   }
 
   /**
@@ -75,27 +67,26 @@ export class EndingMarkers {
    */
   async recordAct(id: string, text: string): Promise<string | undefined> {
     for (;;) {
-      const ifValue = await this.#engine.get(space, id);
-      if (ifValue === undefined) return undefined;
-      const { act, ...recorded } = JSON.parse(ifValue) as StoredEnding;
+      const before = await this.#records.find(id);
+      if (before === undefined) return undefined;
+      const { act, ...recorded } = before.value;
       if (act === undefined) return text;
-      const value = JSON.stringify(recorded);
-      const write: Write = { kind: 'replace', space, id, value, ifValue };
+      const write = this.#records.replacement(before, recorded);
       if ((await this.#engine.commit([write, audited(act, this.#now())])) === undefined)
-        return ifValue === text ? value : text;
+        return before.text === text ? JSON.stringify(recorded) : text;
     }
   }
 
   /** Removes an ending that is complete, unless it has been stored anew since. */
   async remove({ id, text }: Marker): Promise<void> {
-    await this.#engine.commit([{ kind: 'delete', space, id, ifValue: text }]);
+    await this.#engine.commit([this.#records.deletion({ id, text })]);
   }
 
   /** All of them, with what they end and when they were last requested, in milliseconds since 1970. */
   async *all(): AsyncGenerator<Marker & { readonly extent: Extent; readonly beganAt: number }> {
-    for await (const page of pagesOf(this.#engine, space)) {
-      for (const { id, name: text } of page) {
-        const { beganAt, attempt: _attempt, act: _act, ...extent } = JSON.parse(text) as StoredEnding;
+    for await (const page of this.#records.pages()) {
+      for (const { id, text, value } of page) {
+        const { beganAt, attempt: _attempt, act: _act, ...extent } = value;
         yield { id, text, extent, beganAt };
       }
     }

@@ -3,18 +3,18 @@ import { audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import type { Client } from '../identity/provider.ts';
 import type { Sealer } from '../secrets/sealer.ts';
-import type { Engine, Write } from '../storage/engine.ts';
-import { itemsOf, pagesOf } from '../storage/item-text.ts';
+import type { Engine } from '../storage/engine.ts';
+import type { Records } from '../storage/records.ts';
 import { integrationNameCharactersMax, integrationsPageMax } from './limits.ts';
 import { type Registration, type RegistrationFields, readRegistration } from './registration.ts';
 import {
   type BoundRegistration,
   findRegistration,
+  integrationRecords,
   newRegistrationId,
   type StoredIntegration,
   secretPlace,
   shown,
-  integrationsSpace as space,
 } from './stored-integration.ts';
 import type { Integration } from './types.ts';
 import { identityProviders, isProviderName, type ProviderName } from './types.ts';
@@ -39,6 +39,7 @@ const namePattern = new RegExp(`^[a-z0-9-]{1,${integrationNameCharactersMax}}$`)
 /** The registry of sign-in integrations. */
 export class Integrations {
   readonly #engine: Engine;
+  readonly #records: Records<StoredIntegration>;
   readonly #sealer: Sealer;
   readonly #now: () => number;
   readonly #isNamed: (host: string) => boolean;
@@ -52,6 +53,7 @@ export class Integrations {
   ) {
     this.#isNamed = isNamed;
     this.#engine = engine;
+    this.#records = integrationRecords(engine);
     this.#sealer = sealer;
     this.#now = now;
   }
@@ -63,7 +65,7 @@ export class Integrations {
 
   /** The current registration of a name. */
   findRegistration(provider: ProviderName, name: string): Promise<BoundRegistration | undefined> {
-    return findRegistration(this.#engine, provider, name);
+    return findRegistration(this.#records, provider, name);
   }
 
   /**
@@ -80,19 +82,13 @@ export class Integrations {
     const registration = readRegistration(known, fields, this.#isNamed);
     const id = `${known}/${name}`;
     const integration = this.#newIntegration(known, name, registration);
-    const value = JSON.stringify(integration);
-    for (;;) {
-      const rejection = await this.#engine.commit([
-        { kind: 'create', space, id, value, makeSpace: true },
-        audited({ what: 'integration.registered', on: id, ...requester }, this.#now()),
-      ]);
-      if (rejection === undefined) return shown(integration);
-      const existing = await this.#find(id);
-      // It has been removed in the meantime, so the name is free.
-      if (existing === undefined) continue;
-      if (this.#isSame(existing, registration)) return shown(existing);
+    const act = audited({ what: 'integration.registered', on: id, ...requester }, this.#now());
+    const { value = integration } = await this.#records.change(id, (existing) => {
+      if (existing === undefined) return { value: integration, also: [act] };
+      if (this.#isSame(existing, registration)) return undefined;
       throw new ServiceError('integration_exists', { param: 'INTEGRATION_NAME' });
-    }
+    });
+    return shown(value);
   }
 
   /**
@@ -109,10 +105,9 @@ export class Integrations {
   ): Promise<Integration> {
     const known = checkPlace(provider, name);
     const registration = readRegistration(known, fields, this.#isNamed);
-    for (;;) {
-      const text = await this.#engine.get(space, `${known}/${name}`);
-      if (text === undefined) throw notFound();
-      const before = JSON.parse(text) as StoredIntegration;
+    const place = `${known}/${name}`;
+    const { value } = await this.#records.change(place, (before) => {
+      if (before === undefined) throw notFound();
       const { createdAt, issuer, registrationId, consoleApproval } = before;
       const { registrationId: newId, ...made } = this.#newIntegration(known, name, registration);
       // Another issuer has other users. Without an id, the registration stays without one, as its sessions and tokens do.
@@ -125,18 +120,16 @@ export class Integrations {
         ...(keepsApproval && consoleApproval !== undefined ? { consoleApproval } : {}),
       };
       const endsApproval = consoleApproval !== undefined && !keepsApproval;
-      const value = JSON.stringify(integration);
-      const write: Write = { kind: 'replace', space, id: `${known}/${name}`, value, ifValue: text };
-      // On a concurrent replacement or removal, read again.
       const whats = ['integration.replaced' as const, ...(endsApproval ? [approvalWithdrawn] : [])];
-      const acts = whats.map((what) => audited({ what, on: write.id, ...requester }, this.#now()));
-      if ((await this.#engine.commit([write, ...acts])) === undefined) return shown(integration);
-    }
+      const acts = whats.map((what) => audited({ what, on: place, ...requester }, this.#now()));
+      return { value: integration, also: acts };
+    });
+    return shown(value as StoredIntegration);
   }
 
   /** Throws `provider_not_found`, `invalid_request` (name), `integration_not_found`. */
   async find(provider: string, name: string): Promise<Integration> {
-    const stored = await this.#find(`${checkPlace(provider, name)}/${name}`);
+    const stored = await this.#records.get(`${checkPlace(provider, name)}/${name}`);
     if (stored === undefined) throw notFound();
     return shown(stored);
   }
@@ -144,7 +137,7 @@ export class Integrations {
   /** For calls to the provider. Throws as `find` does. */
   async findClient(provider: string, name: string): Promise<IntegrationClient> {
     const known = checkPlace(provider, name);
-    const stored = await this.#find(`${known}/${name}`);
+    const stored = await this.#records.get(`${known}/${name}`);
     if (stored === undefined) throw notFound();
     const clientSecret = this.#sealer.open(stored.sealedSecret, secretPlace(known, name));
     const { registrationId, consoleApproval } = stored;
@@ -155,7 +148,8 @@ export class Integrations {
   async remove(provider: string, name: string, requester: Requester): Promise<void> {
     const id = `${checkPlace(provider, name)}/${name}`;
     const act = audited({ what: 'integration.deleted', on: id, ...requester }, this.#now());
-    if ((await this.#engine.commit([{ kind: 'delete', space, id }, act])) !== undefined) throw notFound();
+    const deletion = { kind: 'delete', space: this.#records.space, id } as const;
+    if ((await this.#engine.commit([deletion, act])) !== undefined) throw notFound();
   }
 
   /**
@@ -176,13 +170,13 @@ export class Integrations {
     const start = after ?? prefix;
     // One extra item shows whether there is another page.
     const limit = integrationsPageMax + 1;
-    const scan = await this.#engine.scan(space, { limit, ...(start === '' ? {} : { after: start }) });
     const integrations: Integration[] = [];
-    for await (const { id, name: text } of itemsOf(scan?.chunks ?? [])) {
+    const found = this.#records.list({ limit, ...(start === '' ? {} : { after: start }) });
+    for await (const { id, value } of found) {
       if (!id.startsWith(prefix)) break;
       if (integrations.length === integrationsPageMax)
         return { integrations, next: placeOf(integrations.at(-1)) };
-      integrations.push(shown(JSON.parse(text) as StoredIntegration));
+      integrations.push(shown(value));
     }
     return { integrations, next: undefined };
   }
@@ -190,15 +184,9 @@ export class Integrations {
   /** All integrations with this client id, as `<provider>/<name>`: a client may be registered under several names. */
   async ofClient(clientId: string): Promise<readonly string[]> {
     const names: string[] = [];
-    for await (const page of pagesOf(this.#engine, space))
-      for (const { id, name: text } of page)
-        if ((JSON.parse(text) as StoredIntegration).clientId === clientId) names.push(id);
+    for await (const page of this.#records.pages())
+      for (const { id, value } of page) if (value.clientId === clientId) names.push(id);
     return names;
-  }
-
-  async #find(id: string): Promise<StoredIntegration | undefined> {
-    const text = await this.#engine.get(space, id);
-    return text === undefined ? undefined : (JSON.parse(text) as StoredIntegration);
   }
 
   #newIntegration(provider: ProviderName, name: string, registration: Registration): StoredIntegration {

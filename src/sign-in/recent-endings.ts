@@ -1,6 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import type { Engine, Space, Write } from '../storage/engine.ts';
-import { pagesOf } from '../storage/item-text.ts';
+import type { Engine, Write } from '../storage/engine.ts';
+import { Records } from '../storage/records.ts';
 import { endingsRememberedMax, endingsRememberedMs, signInMsMax } from './limits.ts';
 import { digestOf } from './random-text.ts';
 import { type Filtered, meets } from './session-filter.ts';
@@ -15,8 +14,6 @@ interface RecentEnding {
   readonly filter: SessionFilter;
 }
 
-const space: Space = 'service:recent-endings';
-
 /**
  * Remembers who was signed out, for as long as a sign-in may take. A sign-in that began before an ending must not open a session
  * after it: its commit checks that no ending was added to the records of its user and of its session at the provider.
@@ -25,11 +22,11 @@ const space: Space = 'service:recent-endings';
  * sessions that there are.
  */
 export class RecentEndings {
-  readonly #engine: Engine;
+  readonly #records: Records<readonly RecentEnding[]>;
   readonly #now: () => number;
 
   constructor(engine: Engine, now: () => number) {
-    this.#engine = engine;
+    this.#records = new Records(engine, 'recent-endings');
     this.#now = now;
   }
 
@@ -41,13 +38,10 @@ export class RecentEndings {
     const key = keyOfEnding(filter);
     if (key === undefined || filter.session !== undefined || filter.createdBefore !== undefined)
       return undefined;
-    const ifValue = await this.#engine.get(space, key.id);
+    const before = await this.#records.find(key.id);
     const now = this.#now();
-    const before = ifValue === undefined ? [] : endingsIn(ifValue).filter(({ at }) => isRecent(at, now));
-    const value = JSON.stringify(bounded([...before, { at: now, filter }], key.filter));
-    return ifValue === undefined
-      ? { kind: 'create', space, id: key.id, value, makeSpace: true }
-      : { kind: 'replace', space, id: key.id, value, ifValue };
+    const kept = before === undefined ? [] : before.value.filter(({ at }) => isRecent(at, now));
+    return this.#records.saving(key.id, before, bounded([...kept, { at: now, filter }], key.filter));
   }
 
   /**
@@ -60,28 +54,20 @@ export class RecentEndings {
     const now = this.#now();
     const checks: Write[] = [];
     for (const id of keysOfSignIn(signIn)) {
-      const text = await this.#engine.get(space, id);
+      const endings = await this.#records.find(id);
       const isOver = ({ at, filter }: RecentEnding) =>
         // A clock that was ahead must not keep anybody out for longer than a sign-in may take.
         at >= begunAt && at <= now + signInMsMax && meets(signIn, filter);
-      if (text !== undefined && endingsIn(text).some(isOver)) throw new SignInError('ended');
-      checks.push({ kind: 'check', space, id, ifValue: text ?? null });
+      if (endings?.value.some(isOver)) throw new SignInError('ended');
+      checks.push(this.#records.check(id, endings));
     }
     return checks;
   }
 
   /** Forgets endings that are older than any sign-in. */
-  async sweep(signal: AbortSignal): Promise<void> {
-    for await (const page of pagesOf(this.#engine, space)) {
-      for (const { id, name } of page) {
-        if (signal.aborted) return;
-        if (endingsIn(name).some(({ at }) => isRecent(at, this.#now()))) continue;
-        // Rejected if another ending was added meanwhile.
-        await this.#engine.commit([{ kind: 'delete', space, id, ifValue: name }]);
-      }
-      // Requests run between the pages.
-      await turn();
-    }
+  sweep(signal: AbortSignal): Promise<void> {
+    const now = this.#now();
+    return this.#records.sweep((endings) => !endings.some(({ at }) => isRecent(at, now)), signal);
   }
 }
 
@@ -116,10 +102,6 @@ function bounded(endings: readonly RecentEnding[], everybody: SessionFilter): re
   const merged = endings.slice(0, endings.length - endingsRememberedMax + 1);
   const at = Math.max(...merged.map((ending) => ending.at));
   return [{ at, filter: everybody }, ...endings.slice(merged.length)];
-}
-
-function endingsIn(text: string): readonly RecentEnding[] {
-  return JSON.parse(text) as readonly RecentEnding[];
 }
 
 function isRecent(at: number, now: number): boolean {

@@ -1,8 +1,6 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Engine, Write } from '../storage/engine.ts';
-import { type Item, itemsOf, pagesOf } from '../storage/item-text.ts';
-import { commitWritesMax } from '../storage/limits.ts';
+import { Records, type Stored } from '../storage/records.ts';
 import { sessionSeenStepMs, sessionsCachedMax } from './limits.ts';
 import { digestOf, randomText } from './random-text.ts';
 import { matches } from './session-filter.ts';
@@ -40,15 +38,11 @@ export interface SessionPage {
   readonly next: string | undefined;
 }
 
-/** A session as read from the store. */
-interface FoundSession {
-  readonly session: Session;
-  readonly recordId: string;
-  readonly text: string;
+/** The sessions of all users, and sign-ins to the console. */
+export function sessionRecords(engine: Engine): Records<Session> {
+  return new Records(engine, 'sessions');
 }
 
-export const sessionsSpace = 'service:sessions';
-const space = sessionsSpace;
 /** `<user key>.<secret>` */
 const cookiePattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/;
 const userKeyCharacters = 22;
@@ -59,14 +53,16 @@ const userKeyCharacters = 22;
  */
 export class Sessions {
   readonly #engine: Engine;
+  readonly #records: Records<Session>;
   readonly #now: () => number;
   /** By cookie; an entry is valid as long as the version of the space is the same. */
-  readonly #cache = new LRUCache<string, FoundSession & { readonly version: string }>({
+  readonly #cache = new LRUCache<string, Stored<Session> & { readonly version: string }>({
     max: sessionsCachedMax,
   });
 
   constructor(engine: Engine, now: () => number) {
     this.#engine = engine;
+    this.#records = sessionRecords(engine);
     this.#now = now;
   }
 
@@ -86,12 +82,11 @@ export class Sessions {
     const cookie = `${key}.${randomText()}`;
     for (;;) {
       const before = cookieBefore === undefined ? undefined : await this.#read(cookieBefore);
-      const isSameUser = before !== undefined && userKey(before.session.identity) === key;
-      const id = isSameUser ? before.session.id : `ses_${randomText().slice(0, 22)}`;
+      const isSameUser = before !== undefined && userKey(before.value.identity) === key;
+      const id = isSameUser ? before.value.id : `ses_${randomText().slice(0, 22)}`;
       const session: Session = { id, ...begun, createdAt: now, lastSeenAt: now };
-      const value = JSON.stringify(session);
-      const made: Write = { kind: 'create', space, id: recordId(cookie), value, makeSpace: true };
-      const ended: Write[] = before === undefined ? [] : [{ kind: 'delete', space, id: before.recordId }];
+      const made = this.#records.creation(recordId(cookie), session);
+      const ended = before === undefined ? [] : [this.#deletion(before.id)];
       const rejection = await this.#engine.commit([made, ...ended, ...(await also(session))]);
       if (rejection === undefined) return { session, cookie, isRenewed: isSameUser };
       if (rejection.write === 0) throw new Error('two sessions are the same');
@@ -107,12 +102,10 @@ export class Sessions {
     const found = await this.#lookUp(cookie);
     if (found === undefined) return undefined;
     const now = this.#now();
-    if (now - found.session.lastSeenAt < sessionSeenStepMs) return found.session;
-    const session = { ...found.session, lastSeenAt: now };
-    const { recordId: id, text: ifValue } = found;
-    // `replace` cannot restore a session that has ended. If the store rejects writes, the session stays valid.
-    const write: Write = { kind: 'replace', space, id, value: JSON.stringify(session), ifValue };
-    await this.#engine.commit([write]).catch(() => undefined);
+    if (now - found.value.lastSeenAt < sessionSeenStepMs) return found.value;
+    const session = { ...found.value, lastSeenAt: now };
+    // A replacement cannot restore a session that has ended. If the store rejects writes, the session stays valid.
+    await this.#engine.commit([this.#records.replacement(found, session)]).catch(() => undefined);
     return session;
   }
 
@@ -120,8 +113,7 @@ export class Sessions {
   async list(filter: SessionFilter, limit: number, after?: string): Promise<SessionPage> {
     const sessions: Session[] = [];
     let last: string | undefined;
-    for await (const { id, name } of this.#records(filter.user, after)) {
-      const session = JSON.parse(name) as Session;
+    for await (const { id, value: session } of this.#stored(filter.user, after)) {
       if (this.#isOver(session) || !matches(session, filter)) continue;
       if (sessions.length === limit) return { sessions, next: last };
       sessions.push(session);
@@ -131,65 +123,41 @@ export class Sessions {
   }
 
   /** Removes expired sessions. */
-  async sweep(signal: AbortSignal): Promise<void> {
-    let after: string | undefined;
-    do {
-      const scan = await this.#engine.scan(space, {
-        limit: commitWritesMax,
-        ...(after === undefined ? {} : { after }),
-      });
-      const items: Item[] = [];
-      for await (const item of itemsOf(scan?.chunks ?? [])) items.push(item);
-      const over = items.filter(({ name }) => this.#isOver(JSON.parse(name) as Session));
-      if (over.length > 0) await this.#delete(over.map(({ id }) => id));
-      after = items.length === commitWritesMax ? items.at(-1)?.id : undefined;
-      // Requests run between the pages.
-      await turn();
-    } while (after !== undefined && !signal.aborted);
+  sweep(signal: AbortSignal): Promise<void> {
+    return this.#records.sweep((session) => this.#isOver(session), signal);
   }
 
-  async *#records(user: string | undefined, after: string | undefined): AsyncGenerator<Item> {
-    if (user !== undefined) yield* userRecords(this.#engine, space, user, after);
-    else
-      for await (const page of pagesOf(this.#engine, space, after)) {
-        yield* page;
-        // Requests run between the pages.
-        await turn();
-      }
+  async *#stored(user: string | undefined, after: string | undefined): AsyncGenerator<Stored<Session>> {
+    if (user !== undefined) yield* userRecords(this.#records, user, after);
+    else for await (const page of this.#records.pages(after)) yield* page;
   }
 
-  /** Deletes at most `commitWritesMax`; a record that is already deleted must not stop the others. */
-  async #delete(ids: readonly string[]): Promise<void> {
-    const write = (id: string): Write => ({ kind: 'delete', space, id });
-    if ((await this.#engine.commit(ids.map(write))) === undefined) return;
-    for (const id of ids) await this.#engine.commit([write(id)]);
+  /** Also of a session that has been seen since it was read. */
+  #deletion(id: string): Write {
+    return { kind: 'delete', space: this.#records.space, id };
   }
 
   /** Returns the cached session if no process has changed the space; else reads it. */
-  async #lookUp(cookie: string): Promise<FoundSession | undefined> {
-    const version = (await this.#engine.describe(space))?.version;
+  async #lookUp(cookie: string): Promise<Stored<Session> | undefined> {
+    const version = (await this.#engine.describe(this.#records.space))?.version;
     const cached = this.#cache.get(cookie);
     if (cached !== undefined && cached.version === version)
-      return this.#isOver(cached.session) ? undefined : cached;
+      return this.#isOver(cached.value) ? undefined : cached;
     const found = await this.#read(cookie);
     this.#cache.delete(cookie);
     // An engine without versions is read each time.
     if (found === undefined || version === undefined) return found;
     const isSame = cached?.text === found.text;
-    this.#cache.set(cookie, { ...found, ...(isSame ? { session: cached.session } : {}), version });
+    this.#cache.set(cookie, { ...found, ...(isSame ? { value: cached.value } : {}), version });
     return isSame ? cached : found;
   }
 
-  async #read(cookie: string): Promise<FoundSession | undefined> {
+  async #read(cookie: string): Promise<Stored<Session> | undefined> {
     if (!isSessionCookie(cookie)) return undefined;
-    const id = recordId(cookie);
-    const text = await this.#engine.get(space, id);
-    if (text === undefined) return undefined;
-    const session = JSON.parse(text) as Session;
+    const found = await this.#records.find(recordId(cookie));
     // A sign-in to the console is no session of the app.
-    return this.#isOver(session) || session.console !== undefined
-      ? undefined
-      : { session, recordId: id, text };
+    const isOne = found !== undefined && !this.#isOver(found.value) && found.value.console === undefined;
+    return isOne ? found : undefined;
   }
 
   #isOver(session: Session): boolean {

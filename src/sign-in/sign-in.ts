@@ -239,8 +239,8 @@ export class SignIn {
   }
 
   /** Removes expired refresh tokens and signing keys. */
-  sweepTokens(): Promise<void> {
-    return this.#tokens.sweep();
+  sweepTokens(signal: AbortSignal): Promise<void> {
+    return this.#tokens.sweep(signal);
   }
 
   /** Removes expired codes, and erases the tokens of exchanges that cannot be repeated any more. */

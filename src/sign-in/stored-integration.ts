@@ -1,6 +1,7 @@
 import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { SecretPlace } from '../secrets/secret-place.ts';
 import type { Engine } from '../storage/engine.ts';
+import { Records } from '../storage/records.ts';
 import { randomText } from './random-text.ts';
 import type { Integration } from './types.ts';
 import { identityProviders, type ProviderName } from './types.ts';
@@ -25,11 +26,14 @@ export interface BoundRegistration {
   readonly returnUrls: readonly string[];
 }
 
-export const integrationsSpace = 'service:integrations';
+/** All registered integrations. */
+export function integrationRecords(engine: Engine): Records<StoredIntegration> {
+  return new Records(engine, 'integrations');
+}
 
 /** The client secrets in `service:integrations`. */
 export const sealedClientSecrets: SealedRecords = {
-  space: integrationsSpace,
+  space: 'service:integrations',
   exchange(_id, text, exchange) {
     const stored = JSON.parse(text) as StoredIntegration;
     const place = secretPlace(stored.provider, stored.name);
@@ -39,13 +43,13 @@ export const sealedClientSecrets: SealedRecords = {
 
 /** The current registration of a name; undefined if there is none. */
 export async function findRegistration(
-  engine: Pick<Engine, 'get'>,
+  records: Records<StoredIntegration>,
   provider: ProviderName,
   name: string,
 ): Promise<BoundRegistration | undefined> {
-  const text = await engine.get(integrationsSpace, `${provider}/${name}`);
-  if (text === undefined) return undefined;
-  const { registrationId: id, consoleApproval, returnUrls = [] } = JSON.parse(text) as StoredIntegration;
+  const stored = await records.get(`${provider}/${name}`);
+  if (stored === undefined) return undefined;
+  const { registrationId: id, consoleApproval, returnUrls = [] } = stored;
   return { id, consoleApproval: consoleApproval?.id, returnUrls };
 }
 

@@ -32,10 +32,12 @@ export interface Changed<Value> {
  */
 export class Records<Value extends object> {
   readonly space: Space;
+  readonly #name: ServiceSpace;
   readonly #engine: Engine;
 
   constructor(engine: Engine, space: ServiceSpace) {
     this.#engine = engine;
+    this.#name = space;
     this.space = `service:${space}`;
   }
 
@@ -72,7 +74,7 @@ export class Records<Value extends object> {
 
   /** Rejected with `exists` if there is such a record. */
   creation(id: string, value: Value): Write {
-    return { kind: 'create', space: this.space, id, value: JSON.stringify(value), makeSpace: true };
+    return creation(this.#name, id, value);
   }
 
   /** Rejected if the record has changed since it was read. */
@@ -139,6 +141,11 @@ export class Records<Value extends object> {
   #read({ id, name }: Item): Stored<Value> {
     return this.stored(id, name);
   }
+}
+
+/** The write that creates a record, where no engine is known. Rejected with `exists` if there is such a record. */
+export function creation(space: ServiceSpace, id: string, value: object): Write {
+  return { kind: 'create', space: `service:${space}`, id, value: JSON.stringify(value), makeSpace: true };
 }
 
 /** A record is not the JSON text of an object or list: the store was changed by something else than this service. */

@@ -3,7 +3,7 @@ import { ServiceError } from '../../errors.ts';
 import { subjectPattern } from '../../identity/provider.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
-import { itemsOf } from '../../storage/item-text.ts';
+import { Records } from '../../storage/records.ts';
 import { type Scope, scopes } from '../scopes.ts';
 
 /** Administrators of the console: more people than run any service. Two that are added at once may exceed it by one. */
@@ -49,7 +49,6 @@ export function publicAdministrator(administrator: Administrator) {
   return { user: id, issuer, subject, integration, name: name ?? null, scopes: allowed, added_at: addedAt };
 }
 
-const space = 'service:administrators';
 const namePattern = new RegExp(`^[^\\p{C}]{1,${administratorNameCharactersMax}}$`, 'u');
 /** The issuer of sign-ins by GitHub, whose subjects are numbers: a login name can pass to another user. */
 const github = 'https://github.com';
@@ -57,28 +56,25 @@ const githubSubjectPattern = /^[1-9]\d*$/;
 
 /** The administrators of the console. Each change is in one commit with its audit entry, and applies to the next request. */
 export class Administrators {
-  readonly #engine: Engine;
+  readonly #records: Records<Administrator>;
   readonly #now: () => number;
 
   constructor(engine: Engine, now: () => number) {
-    this.#engine = engine;
+    this.#records = new Records(engine, 'administrators');
     this.#now = now;
   }
 
   /** Read from the store each time, so that a removal applies at once in every process. */
-  async find(id: string): Promise<Administrator | undefined> {
-    const text = await this.#engine.get(space, id);
-    return text === undefined ? undefined : (JSON.parse(text) as Administrator);
+  find(id: string): Promise<Administrator | undefined> {
+    return this.#records.get(id);
   }
 
   /** As `find`, with the write that rejects a commit if the administrator is changed or removed meanwhile. */
   async findUnchanged(
     id: string,
   ): Promise<{ readonly administrator: Administrator; readonly isUnchanged: Write } | undefined> {
-    const text = await this.#engine.get(space, id);
-    if (text === undefined) return undefined;
-    const isUnchanged = { kind: 'check', space, id, ifValue: text } as const;
-    return { administrator: JSON.parse(text) as Administrator, isUnchanged };
+    const found = await this.#records.find(id);
+    return found && { administrator: found.value, isUnchanged: this.#records.check(id, found) };
   }
 
   /** Whether a user may sign in to the console with a registration. */
@@ -104,36 +100,29 @@ export class Administrators {
    */
   async add(request: AdministratorRequest, requester: Requester): Promise<Administrator> {
     check(request);
-    for (;;) {
-      const text = await this.#engine.get(space, request.id);
-      const before = text === undefined ? undefined : (JSON.parse(text) as Administrator);
+    const { value } = await this.#records.change(request.id, async (before) => {
       if (before === undefined) await this.#checkRoom();
       const after = this.#changed(before, request);
-      const value = JSON.stringify(after);
-      if (value === text) return after;
-      const write: Write =
-        text === undefined
-          ? { kind: 'create', space, id: after.id, value, makeSpace: true }
-          : { kind: 'replace', space, id: after.id, value, ifValue: text };
+      if (before !== undefined && JSON.stringify(after) === JSON.stringify(before)) return undefined;
       const what = before === undefined ? 'administrator.added' : 'administrator.changed';
-      if ((await this.#commit(write, what, after, requester)) === undefined) return after;
-      // Somebody else has changed the record meanwhile: read again.
-    }
+      return { value: after, also: [this.#audited(what, after, requester)] };
+    });
+    return value as Administrator;
   }
 
   /** Removes an administrator, and so ends their sessions of the console. Rejects with `invalid_request` if there is none. */
   async remove(id: string, requester: Requester): Promise<Administrator> {
-    const administrator = await this.find(id);
-    if (administrator === undefined) throw unknown;
-    const write: Write = { kind: 'delete', space, id };
-    if ((await this.#commit(write, 'administrator.removed', administrator, requester)) !== undefined)
-      throw unknown;
-    return administrator;
+    let removed!: Administrator;
+    await this.#records.change(id, (before) => {
+      if (before === undefined) throw unknown;
+      removed = before;
+      return { value: undefined, also: [this.#audited('administrator.removed', before, requester)] };
+    });
+    return removed;
   }
 
-  #commit(write: Write, what: ActKind, { issuer, subject }: Administrator, requester: Requester) {
-    const act = audited({ what, on: `${issuer} ${subject}`, ...requester }, this.#now());
-    return this.#engine.commit([write, act]);
+  #audited(what: ActKind, { issuer, subject }: Administrator, requester: Requester): Write {
+    return audited({ what, on: `${issuer} ${subject}`, ...requester }, this.#now());
   }
 
   #changed(before: Administrator | undefined, request: AdministratorRequest): Administrator {
@@ -159,9 +148,8 @@ export class Administrators {
   }
 
   async #read(limit: number | undefined): Promise<Administrator[]> {
-    const scan = await this.#engine.scan(space, limit === undefined ? {} : { limit });
     const found: Administrator[] = [];
-    for await (const { name } of itemsOf(scan?.chunks ?? [])) found.push(JSON.parse(name) as Administrator);
+    for await (const { value } of this.#records.list(limit === undefined ? {} : { limit })) found.push(value);
     return found;
   }
 }

@@ -2,8 +2,7 @@ import { type ActKind, audited } from '../../audit/audit.ts';
 import { ServiceError } from '../../errors.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
-import { itemsOf } from '../../storage/item-text.ts';
-import { commitWritesMax } from '../../storage/limits.ts';
+import { Records } from '../../storage/records.ts';
 import { hashOf } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
 import { callerAs, callerWith, type KnownCaller, requesterOf } from '../permission.ts';
@@ -32,7 +31,6 @@ export interface ConsoleSessionsContext {
   readonly now: () => number;
 }
 
-const space = 'service:console-sessions';
 const secretPattern = /^[A-Za-z0-9_-]{43}$/;
 
 /**
@@ -43,11 +41,13 @@ const secretPattern = /^[A-Za-z0-9_-]{43}$/;
 export class ConsoleSessions {
   readonly #context: ConsoleSessionsContext;
   readonly #engine: Engine;
+  readonly #records: Records<StoredConsoleSession>;
   readonly #now: () => number;
 
   constructor(context: ConsoleSessionsContext) {
     this.#context = context;
     this.#engine = context.engine;
+    this.#records = new Records(context.engine, 'console-sessions');
     this.#now = context.now;
   }
 
@@ -129,15 +129,8 @@ export class ConsoleSessions {
   }
 
   /** Removes expired sessions. */
-  async sweep(): Promise<void> {
-    const over: Write[] = [];
-    const scan = await this.#engine.scan(space);
-    for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
-      if (over.length < commitWritesMax && this.#isOver(JSON.parse(name) as StoredConsoleSession))
-        over.push({ kind: 'delete', space, id });
-    }
-    // A rejected commit means that another process is sweeping; the rest has time.
-    if (over.length > 0) await this.#engine.commit(over);
+  sweep(signal: AbortSignal): Promise<void> {
+    return this.#records.sweep((stored) => this.#isOver(stored), signal);
   }
 
   #opened(caller: KnownCaller): OpenedConsoleSession {
@@ -151,7 +144,7 @@ export class ConsoleSessions {
     requestId: string,
   ): Write[] {
     return [
-      { kind: 'create', space, id: digestOf(cookie), value: JSON.stringify(stored), makeSpace: true },
+      this.#records.creation(digestOf(cookie), stored),
       this.#audited('console.signed_in', caller.id, caller, requestId),
     ];
   }
@@ -183,7 +176,7 @@ export class ConsoleSessions {
     if (cookie === undefined || stored === undefined || caller === undefined) return;
     // Rejected if it has ended meanwhile.
     await this.#engine.commit([
-      { kind: 'delete', space, id: digestOf(cookie) },
+      { kind: 'delete', space: this.#records.space, id: digestOf(cookie) },
       ...('keyId' in stored ? [] : [this.#context.signIns.end(stored.signIn)]),
       this.#audited('console.signed_out', caller.id, caller, requestId),
     ]);
@@ -195,8 +188,7 @@ export class ConsoleSessions {
 
   async #read(cookie: string | undefined): Promise<StoredConsoleSession | undefined> {
     if (cookie === undefined || !secretPattern.test(cookie)) return undefined;
-    const text = await this.#engine.get(space, digestOf(cookie));
-    const stored = text === undefined ? undefined : (JSON.parse(text) as StoredConsoleSession);
+    const stored = await this.#records.get(digestOf(cookie));
     return stored === undefined || this.#isOver(stored) ? undefined : stored;
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
-import { itemsOf } from '../../storage/item-text.ts';
+import { creation, Records } from '../../storage/records.ts';
 import type { ApiKey } from './api-key.ts';
 
 /**
@@ -20,9 +20,8 @@ export function readGeneration(engine: Engine): Promise<string | undefined> {
 
 /** All keys, including those that have ended, ordered by id. */
 export async function readKeys(engine: Engine): Promise<ApiKey[]> {
-  const scan = await engine.scan(keysSpace);
   const keys: ApiKey[] = [];
-  for await (const { name } of itemsOf(scan?.chunks ?? [])) keys.push(JSON.parse(name) as ApiKey);
+  for await (const { value } of new Records<ApiKey>(engine, 'api-keys').list()) keys.push(value);
   return keys;
 }
 
@@ -56,7 +55,7 @@ function nextGeneration(before: string | undefined): Write {
 }
 
 export function keyCreated(key: ApiKey): Write {
-  return { kind: 'create', space: keysSpace, id: key.id, value: JSON.stringify(key), makeSpace: true };
+  return creation('api-keys', key.id, key);
 }
 
 export function keyReplaced(before: ApiKey, after: ApiKey): Write {

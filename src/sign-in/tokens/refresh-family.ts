@@ -1,5 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
 import { randomBytes } from '../../random.ts';
+import type { Engine } from '../../storage/engine.ts';
+import { Records } from '../../storage/records.ts';
 import { refreshRepeatMsMax, refreshTokenIdleMsMax, refreshTokenMsMax, signInCodeMs } from '../limits.ts';
 import { type Identity, userKey } from '../types.ts';
 
@@ -35,7 +37,11 @@ export interface RefreshFamily {
   };
 }
 
-export const refreshFamiliesSpace = 'service:refresh-families';
+/** The refresh tokens of all apps. */
+export function refreshFamilies(engine: Engine): Records<RefreshFamily> {
+  return new Records(engine, 'refresh-families');
+}
+
 const tokenPattern = /^([A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
 
 export function newFamilyId(identity: Identity): string {

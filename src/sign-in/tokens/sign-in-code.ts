@@ -36,7 +36,6 @@ export interface ExchangedTokens {
   readonly refreshToken: string;
 }
 
-export const signInCodesSpace = 'service:sign-in-codes';
 const challengePattern = /^[A-Za-z0-9_-]{43}$/;
 const verifierPattern = /^[A-Za-z0-9._~-]{43,128}$/;
 

@@ -3,7 +3,7 @@ import type { SealedRecords } from '../../secrets/sealed-records.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import type { SecretPlace } from '../../secrets/secret-place.ts';
 import type { Engine } from '../../storage/engine.ts';
-import { itemsOf } from '../../storage/item-text.ts';
+import { Records, type Stored } from '../../storage/records.ts';
 import {
   signingKeyAnnouncedMs,
   signingKeyMs,
@@ -23,13 +23,12 @@ interface StoredKey {
 
 /** The signature algorithm of access tokens: ECDSA on P-256, which every JWT library verifies (RFC 7518, 3.4). */
 export const signingAlgorithm = 'ES256';
-const space = 'service:signing-keys';
 /** Padding, so that numbers sort as text. */
 const numberDigits = 10;
 
 /** The private keys in `service:signing-keys`. */
 export const sealedSigningKeys: SealedRecords = {
-  space,
+  space: 'service:signing-keys',
   exchange(_id, text, exchange) {
     const key = JSON.parse(text) as StoredKey;
     return JSON.stringify({ ...key, sealedPrivateKey: exchange(key.sealedPrivateKey, placeOf(key.kid)) });
@@ -54,11 +53,13 @@ export interface SigningKeysParts {
  */
 export class SigningKeys {
   readonly #context: SigningKeysParts;
+  readonly #records: Records<StoredKey>;
   readonly #privateKeys = new Map<string, CryptoKey>();
   #known: { readonly keys: readonly StoredKey[]; readonly at: number } | undefined;
 
   constructor(context: SigningKeysParts) {
     this.#context = context;
+    this.#records = new Records(context.engine, 'signing-keys');
   }
 
   /** The current key. */
@@ -83,10 +84,10 @@ export class SigningKeys {
   /** Removes keys whose last token has expired. */
   async sweep(): Promise<void> {
     const { engine, now } = this.#context;
-    const items = await this.#stored();
-    const keys = items.map(({ key }) => key);
-    for (const [index, { id, text }] of items.entries()) {
-      if (isPast(keys, index, now())) await engine.commit([{ kind: 'delete', space, id, ifValue: text }]);
+    const stored = await this.#stored();
+    const keys = stored.map(({ value }) => value);
+    for (const [index, each] of stored.entries()) {
+      if (isPast(keys, index, now())) await engine.commit([this.#records.deletion(each)]);
     }
   }
 
@@ -97,9 +98,9 @@ export class SigningKeys {
     for (;;) {
       const stored = await this.#stored();
       const last = stored.at(-1);
-      const signsFrom = nextSignsFrom(last?.key, now);
+      const signsFrom = nextSignsFrom(last?.value, now);
       if (signsFrom === undefined) {
-        const keys = stored.map(({ key }) => key);
+        const keys = stored.map(({ value }) => value);
         this.#known = { keys, at: now };
         return keys;
       }
@@ -107,10 +108,9 @@ export class SigningKeys {
     }
   }
 
-  async #stored() {
-    const stored: { readonly id: string; readonly text: string; readonly key: StoredKey }[] = [];
-    for await (const { id, name } of itemsOf((await this.#context.engine.scan(space))?.chunks ?? []))
-      stored.push({ id, text: name, key: JSON.parse(name) as StoredKey });
+  async #stored(): Promise<readonly Stored<StoredKey>[]> {
+    const stored: Stored<StoredKey>[] = [];
+    for await (const each of this.#records.list()) stored.push(each);
     return stored;
   }
 
@@ -129,7 +129,7 @@ export class SigningKeys {
       signsFrom,
     };
     const id = String(number).padStart(numberDigits, '0');
-    await engine.commit([{ kind: 'create', space, id, value: JSON.stringify(key), makeSpace: true }]);
+    await engine.commit([this.#records.creation(id, key)]);
   }
 
   async #privateKey({ kid, sealedPrivateKey }: StoredKey): Promise<CryptoKey> {

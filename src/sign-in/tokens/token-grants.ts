@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
-import { pagesOf } from '../../storage/item-text.ts';
+import { Records } from '../../storage/records.ts';
 import type { AppRequest, AppTokens } from '../context.ts';
 import { accessTokenMs } from '../limits.ts';
 import type { BoundRegistration } from '../stored-integration.ts';
@@ -16,7 +16,7 @@ import {
   partsOf,
   type RefreshFamily,
   refreshed,
-  refreshFamiliesSpace,
+  refreshFamilies,
   withFirstToken,
 } from './refresh-family.ts';
 import {
@@ -29,7 +29,6 @@ import {
   isRepeatable,
   type SentCode,
   type SignInCode,
-  signInCodesSpace,
   tokensOf,
 } from './sign-in-code.ts';
 import type { Signer, SigningKeys } from './signing-keys.ts';
@@ -75,9 +74,13 @@ type Redeemed = { readonly familyId: string; readonly family: RefreshFamily; rea
  */
 export class TokenGrants implements AppTokens {
   readonly #context: TokenGrantContext;
+  readonly #codes: Records<SignInCode>;
+  readonly #families: Records<RefreshFamily>;
 
   constructor(context: TokenGrantContext) {
     this.#context = context;
+    this.#codes = new Records(context.engine, 'sign-in-codes');
+    this.#families = refreshFamilies(context.engine);
   }
 
   newCode(session: Session, { returnUrl, codeChallenge }: AppRequest) {
@@ -98,10 +101,7 @@ export class TokenGrants implements AppTokens {
       createdAt: issuedAt,
     };
     const stored: SignInCode = { family, returnUrl, codeChallenge, issuedAt };
-    const writes = [
-      created(signInCodesSpace, codeId(code), stored),
-      created(refreshFamiliesSpace, family, begun),
-    ];
+    const writes = [this.#codes.creation(codeId(code), stored), this.#families.creation(family, begun)];
     return { code, writes };
   }
 
@@ -135,35 +135,28 @@ export class TokenGrants implements AppTokens {
     const family = partsOf(token)?.family;
     if (family === undefined && jwtPattern.test(token))
       throw invalid('token', 'An access token cannot be revoked: it expires within ten minutes.');
-    const text = family && (await this.#context.engine.get(refreshFamiliesSpace, family));
-    if (family === undefined || text === undefined) return;
-    const { identity } = JSON.parse(text) as RefreshFamily;
+    const stored = family && (await this.#families.get(family));
+    if (family === undefined || !stored) return;
+    const { identity } = stored;
     if (identity.provider === provider && identity.integration === integration) await this.#remove(family);
   }
 
   /** Removes expired refresh tokens and keys. */
-  async sweep(): Promise<void> {
-    const { engine, now, keys } = this.#context;
-    for await (const page of pagesOf(engine, refreshFamiliesSpace)) {
-      const past = page.filter(({ name }) => isOver(JSON.parse(name) as RefreshFamily, now()));
-      await Promise.all(
-        past.map(({ id, name }) =>
-          engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id, ifValue: name }]),
-        ),
-      );
-    }
+  async sweep(signal: AbortSignal = new AbortController().signal): Promise<void> {
+    const { now, keys } = this.#context;
+    await this.#families.sweep((family) => isOver(family, now()), signal);
     await keys.sweep();
   }
 
   /** Removes expired codes, and erases the tokens of exchanges that cannot be repeated any more. */
   async sweepCodes(): Promise<void> {
     const { engine, now } = this.#context;
-    for await (const page of pagesOf(engine, signInCodesSpace)) {
-      const writes = page.flatMap(({ id, name: text }): Write[] => {
-        const code = JSON.parse(text) as SignInCode;
-        if (isExpired(code, now())) return [{ kind: 'delete', space: signInCodesSpace, id, ifValue: text }];
+    for await (const page of this.#codes.pages()) {
+      const writes = page.flatMap((stored): Write[] => {
+        const code = stored.value;
+        if (isExpired(code, now())) return [this.#codes.deletion(stored)];
         const isLeft = code.exchange === undefined || isRepeatable(code, now());
-        return isLeft ? [] : [replaced(signInCodesSpace, id, text, erased(code))];
+        return isLeft ? [] : [this.#codes.replacement(stored, erased(code))];
       });
       await Promise.all(writes.map((write) => engine.commit([write])));
     }
@@ -174,20 +167,18 @@ export class TokenGrants implements AppTokens {
     const { engine, now } = this.#context;
     const id = codeId(sent.code);
     for (;;) {
-      const codeText = await engine.get(signInCodesSpace, id);
-      const code = codeText === undefined ? undefined : (JSON.parse(codeText) as SignInCode);
-      if (code === undefined || codeText === undefined || isExpired(code, now())) throw invalidCode();
-      const familyText = await engine.get(refreshFamiliesSpace, code.family);
-      const begun = familyText === undefined ? undefined : (JSON.parse(familyText) as RefreshFamily);
-      if (begun === undefined || familyText === undefined)
-        throw invalidCode('signed out before the exchange, or used before');
-      if (code.isUsed) return this.#repeated(code, begun, sent, validate);
-      if (validate(begun) !== 'good' || !isFor(code, sent)) throw invalidCode();
-      const { family, random } = withFirstToken(begun, now());
+      const storedCode = await this.#codes.find(id);
+      if (storedCode === undefined || isExpired(storedCode.value, now())) throw invalidCode();
+      const code = storedCode.value;
+      const begun = await this.#families.find(code.family);
+      if (begun === undefined) throw invalidCode('signed out before the exchange, or used before');
+      if (code.isUsed) return this.#repeated(code, begun.value, sent, validate);
+      if (validate(begun.value) !== 'good' || !isFor(code, sent)) throw invalidCode();
+      const { family, random } = withFirstToken(begun.value, now());
       const granted = await this.#granted({ familyId: code.family, family, random }, signer);
       const rejection = await engine.commit([
-        replaced(signInCodesSpace, id, codeText, exchanged(code, granted, sent, now())),
-        replaced(refreshFamiliesSpace, code.family, familyText, family),
+        this.#codes.replacement(storedCode, exchanged(code, granted, sent, now())),
+        this.#families.replacement(begun, family),
       ]);
       if (rejection === undefined) return granted;
       // Another request has exchanged it meanwhile, or the person has signed out: read again.
@@ -232,9 +223,9 @@ export class TokenGrants implements AppTokens {
     if (parts === undefined) throw invalidToken();
     const { family: familyId, random } = parts;
     for (;;) {
-      const text = await engine.get(refreshFamiliesSpace, familyId);
-      const family = text === undefined ? undefined : (JSON.parse(text) as RefreshFamily);
-      if (family === undefined || text === undefined || isOver(family, now())) throw invalidToken();
+      const stored = await this.#families.find(familyId);
+      if (stored === undefined || isOver(stored.value, now())) throw invalidToken();
+      const family = stored.value;
       const validity = validate(family);
       // Removed, so that the token stays invalid even if the address is registered again.
       if (validity === 'ended') await this.#remove(familyId);
@@ -245,23 +236,13 @@ export class TokenGrants implements AppTokens {
         await this.#remove(familyId);
         throw invalidToken('a refresh token was used again: its family has ended');
       }
-      const rejection = await engine.commit([replaced(refreshFamiliesSpace, familyId, text, outcome.family)]);
+      const rejection = await engine.commit([this.#families.replacement(stored, outcome.family)]);
       if (rejection === undefined) return { familyId, family: outcome.family, random: outcome.random };
     }
   }
 
   /** Unconditional: it does not matter if the family has changed or is already deleted. */
   async #remove(family: string): Promise<void> {
-    await this.#context.engine.commit([{ kind: 'delete', space: refreshFamiliesSpace, id: family }]);
+    await this.#context.engine.commit([{ kind: 'delete', space: this.#families.space, id: family }]);
   }
-}
-
-type TokenSpace = typeof signInCodesSpace | typeof refreshFamiliesSpace;
-
-function created(space: TokenSpace, id: string, record: SignInCode | RefreshFamily): Write {
-  return { kind: 'create', space, id, value: JSON.stringify(record), makeSpace: true };
-}
-
-function replaced(space: TokenSpace, id: string, ifValue: string, record: SignInCode | RefreshFamily): Write {
-  return { kind: 'replace', space, id, value: JSON.stringify(record), ifValue };
 }
