@@ -106,7 +106,7 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
 
 /** What other folders may import of a domain: its face, its types and its limits. */
 const faces: Readonly<Record<string, readonly string[]>> = {
-  'access/': ['access/permission.ts', 'access/scopes.ts', 'access/decline-limits.ts', 'access/limits.ts'],
+  'access/': ['access/permission.ts', 'access/scopes.ts', 'access/limits.ts'],
   'access/keys/': ['access/keys/keys.ts', 'access/keys/api-key.ts'],
   'access/limits/': ['access/limits/call-limits.ts', 'access/limits/captcha.ts'],
   'access/console/': [
