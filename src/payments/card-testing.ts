@@ -201,12 +201,12 @@ function isOfBadCard(outcome: Outcome): boolean {
 
 /** The field of the record that says whose cards are counted; empty if nobody's. */
 export function sealedBuyerAddress(
-  { sealer }: { readonly sealer: Pick<Sealer, 'sealBriefly'> },
+  { sealer }: { readonly sealer: Pick<Sealer, 'sealWithSharedKey'> },
   paymentId: string,
   address: string | undefined,
 ): Pick<Payment, 'sealedBuyerAddress'> {
   if (address === undefined) return {};
-  return { sealedBuyerAddress: sealer.sealBriefly(address, buyerAddressPlace(paymentId)) };
+  return { sealedBuyerAddress: sealer.sealWithSharedKey(address, buyerAddressPlace(paymentId)) };
 }
 
 /** A charge ends also if its address cannot be opened. */

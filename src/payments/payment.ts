@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Mode } from '../processors/processor.ts';
 import { randomBytes } from '../random.ts';
-import type { BriefPlace } from '../secrets/secret-place.ts';
+import type { EphemeralContext } from '../secrets/encryption-context.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
@@ -189,24 +189,24 @@ export function tokenDigest(paymentId: string, token: string): string {
   return digest(paymentId, token);
 }
 
-export function actionPlace(paymentId: string): BriefPlace {
-  return { record: 'payment', name: paymentId, field: 'next_action', isBrief: true };
+export function actionPlace(paymentId: string): EphemeralContext {
+  return { record: 'payment', name: paymentId, field: 'next_action', isEphemeral: true };
 }
 
-export function buyerAddressPlace(paymentId: string): BriefPlace {
-  return { record: 'payment', name: paymentId, field: 'buyer_address', isBrief: true };
+export function buyerAddressPlace(paymentId: string): EphemeralContext {
+  return { record: 'payment', name: paymentId, field: 'buyer_address', isEphemeral: true };
 }
 
-export function tokenPlace(paymentId: string): BriefPlace {
-  return { record: 'payment', name: paymentId, field: 'token', isBrief: true };
+export function tokenPlace(paymentId: string): EphemeralContext {
+  return { record: 'payment', name: paymentId, field: 'token', isEphemeral: true };
 }
 
 export function receiptEmailDigest(paymentId: string, email: string): string {
   return digest('receipt_email', paymentId, email);
 }
 
-export function receiptEmailPlace(paymentId: string): BriefPlace {
-  return { record: 'payment', name: paymentId, field: 'receipt_email', isBrief: true };
+export function receiptEmailPlace(paymentId: string): EphemeralContext {
+  return { record: 'payment', name: paymentId, field: 'receipt_email', isEphemeral: true };
 }
 
 /** Keys are scoped to caller, processor and route: the same key elsewhere is another key. */

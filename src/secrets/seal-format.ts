@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
-import type { SecretPlace } from './secret-place.ts';
+import type { EncryptionContext } from './encryption-context.ts';
 
-/** A data key of its own (`seal`), or one that the seals of a process and minute share (`sealBriefly`). */
+/** A data key of its own (`seal`), or one that the seals of a process and minute share (`sealWithSharedKey`). */
 export const ownKeyVersion = 'v2';
 export const sharedKeyVersion = 'v3';
 export type SealVersion = typeof ownKeyVersion | typeof sharedKeyVersion;
@@ -40,7 +40,7 @@ export function keyIdOf(seal: string): string {
  *
  * @param keyId of the master key
  */
-export function boundToOwnKey(keyId: string, { record, name, field }: SecretPlace): Buffer {
+export function boundToOwnKey(keyId: string, { record, name, field }: EncryptionContext): Buffer {
   return Buffer.from(JSON.stringify([ownKeyVersion, record, name, field, keyId]));
 }
 
@@ -50,7 +50,7 @@ export function boundToSharedKey(keyId: string): Buffer {
 }
 
 /** What the sealed secret is bound to, in both versions. */
-export function boundToSecret(version: SealVersion, { record, name, field }: SecretPlace): Buffer {
+export function boundToSecret(version: SealVersion, { record, name, field }: EncryptionContext): Buffer {
   return Buffer.from(JSON.stringify([version, record, name, field]));
 }
 

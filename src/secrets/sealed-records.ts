@@ -1,11 +1,11 @@
 import type { Engine, Space } from '../storage/engine.ts';
 import { pagesOf } from '../storage/item-text.ts';
+import type { EncryptionContext } from './encryption-context.ts';
 import { keyIdOf } from './seal-format.ts';
 import type { Sealer } from './sealer.ts';
-import type { SecretPlace } from './secret-place.ts';
 
 /** Returns the replacement for a seal at a place. */
-export type SealExchange = (seal: string, place: SecretPlace) => string;
+export type SealExchange = (seal: string, place: EncryptionContext) => string;
 
 /** Records that hold secrets. Each domain with secrets declares where its seals are. */
 export interface SealedRecords {
@@ -55,7 +55,7 @@ export function lookAt(
   id: string,
   text: string,
   problems: string[],
-  look: (seal: string, place: SecretPlace) => void,
+  look: (seal: string, place: EncryptionContext) => void,
 ): void {
   try {
     exchange(id, text, (seal, place) => {

@@ -1,5 +1,8 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { randomBytes } from '../random.ts';
 import { decrypt, encrypt } from './aes-gcm.ts';
+import type { EncryptionContext, EphemeralContext } from './encryption-context.ts';
+import { sharedDataKeyMsMax, sharedDataKeySealsMax } from './limits.ts';
 import { type MasterKey, type MasterKeys, masterKeyBytes } from './master-keys.ts';
 import {
   boundToOwnKey,
@@ -13,8 +16,6 @@ import {
   sealOf,
   sharedKeyVersion,
 } from './seal-format.ts';
-import type { BriefPlace, SecretPlace } from './secret-place.ts';
-import { SharedDataKeys } from './shared-data-key.ts';
 
 /**
  * Envelope encryption: a random data key encrypts a secret, and a master key encrypts the data key (AES-256-GCM for both,
@@ -40,7 +41,7 @@ export class Sealer {
   }
 
   /** Seals a secret under a data key of its own. */
-  seal(secret: string, place: SecretPlace): string {
+  seal(secret: string, place: EncryptionContext): string {
     const dataKey = randomBytes(masterKeyBytes);
     const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret(ownKeyVersion, place));
     return this.#wrapped(dataKey, { version: ownKeyVersion, sealedSecret }, place);
@@ -50,7 +51,7 @@ export class Sealer {
    * Seals a secret that lives seconds, with one encryption instead of two: its data key is shared with what this process
    * seals in the same minute. A data key that leaks opens all of these secrets, as long as their records are open.
    */
-  sealBriefly(secret: string, place: BriefPlace): string {
+  sealWithSharedKey(secret: string, place: EphemeralContext): string {
     const { keyId, key, sealedKey } = this.#sharedKeys.take(this.#keys.writing());
     const sealedSecret = encrypt(key, Buffer.from(secret), boundToSecret(sharedKeyVersion, place));
     return sealOf({ version: sharedKeyVersion, keyId, sealedKey, sealedSecret });
@@ -60,7 +61,7 @@ export class Sealer {
    * Throws `internal` when the seal was made for another place, was changed, or needs a master key that is not loaded;
    * the detail says which.
    */
-  open(seal: string, place: SecretPlace): string {
+  open(seal: string, place: EncryptionContext): string {
     const parts = partsOf(seal);
     const dataKey = this.#dataKey(parts, place);
     try {
@@ -74,7 +75,7 @@ export class Sealer {
    * The same secret under the current key; the same seal when it is already under it. Throws the errors of `open`, but
    * checks only the part of the seal that it changes.
    */
-  rewrap(seal: string, place: SecretPlace): string {
+  rewrap(seal: string, place: EncryptionContext): string {
     const parts = partsOf(seal);
     if (parts.keyId === this.keyId) return seal;
     return this.#wrapped(this.#dataKey(parts, place), parts, place);
@@ -84,7 +85,7 @@ export class Sealer {
   #wrapped(
     dataKey: Buffer,
     { version, sealedSecret }: Pick<SealParts, 'version' | 'sealedSecret'>,
-    place: SecretPlace,
+    place: EncryptionContext,
   ): string {
     const { id, key } = this.#keys.writing();
     const sealedKey = encrypt(key, dataKey, boundToDataKey(version, id, place));
@@ -92,8 +93,8 @@ export class Sealer {
     return sealOf({ version, keyId: id, sealedKey, sealedSecret });
   }
 
-  #dataKey({ version, keyId, sealedKey }: SealParts, place: SecretPlace): Buffer {
-    if (version === sharedKeyVersion && place.isBrief !== true) {
+  #dataKey({ version, keyId, sealedKey }: SealParts, place: EncryptionContext): Buffer {
+    if (version === sharedKeyVersion && place.isEphemeral !== true) {
       throw sealError('it shares a data key, in a place for secrets with a data key of their own');
     }
     return decrypt(this.#find(keyId).key, sealedKey, boundToDataKey(version, keyId, place));
@@ -106,6 +107,58 @@ export class Sealer {
   }
 }
 
-function boundToDataKey(version: SealVersion, keyId: string, place: SecretPlace): Buffer {
+function boundToDataKey(version: SealVersion, keyId: string, place: EncryptionContext): Buffer {
   return version === sharedKeyVersion ? boundToSharedKey(keyId) : boundToOwnKey(keyId, place);
+}
+
+/** A data key for several seals, sealed by a master key once. */
+export interface SharedDataKey {
+  /** The id of the master key. */
+  readonly keyId: string;
+  readonly key: KeyObject;
+  readonly sealedKey: string;
+}
+
+/**
+ * The data key of this process for secrets that live seconds. It is replaced after a minute, after a number of seals, and
+ * as soon as another master key seals. It is never stored in clear, and no two processes or restarts share one.
+ */
+export class SharedDataKeys {
+  readonly #monotonicMs: () => number;
+  #current: SharedDataKey | undefined;
+  #madeAtMs = 0;
+  #seals = 0;
+
+  /** @param monotonicMs milliseconds of a clock that nobody sets */
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** The data key for one more seal. @param master the key that seals now */
+  take(master: MasterKey): SharedDataKey {
+    const nowMs = this.#monotonicMs();
+    let current = this.#current;
+    if (
+      current === undefined ||
+      current.keyId !== master.id ||
+      this.#seals >= sharedDataKeySealsMax ||
+      nowMs - this.#madeAtMs >= sharedDataKeyMsMax
+    ) {
+      current = newSharedDataKey(master);
+      this.#current = current;
+      this.#madeAtMs = nowMs;
+      this.#seals = 0;
+    }
+    this.#seals++;
+    return current;
+  }
+}
+
+/** The bytes are erased here; Node.js erases the copy in the KeyObject when it frees it. */
+function newSharedDataKey({ id, key: masterKey }: MasterKey): SharedDataKey {
+  const bytes = randomBytes(masterKeyBytes);
+  const key = createSecretKey(bytes);
+  const sealedKey = encrypt(masterKey, bytes, boundToSharedKey(id));
+  bytes.fill(0);
+  return { keyId: id, key, sealedKey };
 }

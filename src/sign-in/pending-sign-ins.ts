@@ -1,7 +1,7 @@
 import { clockToleranceSeconds } from '../identity/limits.ts';
 import type { Checks } from '../identity/provider.ts';
+import type { EncryptionContext } from '../secrets/encryption-context.ts';
 import type { Sealer } from '../secrets/sealer.ts';
-import type { SecretPlace } from '../secrets/secret-place.ts';
 import type { Engine } from '../storage/engine.ts';
 import { signInMsMax } from './limits.ts';
 import { type OneTimeId, type OneTimeIds, stampOf, timeOf } from './one-time-ids.ts';
@@ -94,6 +94,6 @@ function cookieSuffixOf(state: string): string {
   return `${state.slice(0, state.indexOf('.'))}-${digestOf(state).slice(0, 8)}`;
 }
 
-function placeOf(state: string): SecretPlace {
+function placeOf(state: string): EncryptionContext {
   return { record: 'sign-in', name: digestOf(state), field: 'begun' };
 }

@@ -1,7 +1,13 @@
 import { ServiceError } from '../errors.ts';
-import { webOriginOf } from '../origins.ts';
-import { type CredentialFields, type Credentials, readCredentials } from './credentials.ts';
-import { returnUrlCharactersMax, returnUrlsMax, scopeCharactersMax, scopesMax } from './limits.ts';
+import { isLoopback, webOriginOf } from '../origins.ts';
+import {
+  clientCredentialCharactersMax,
+  issuerCharactersMax,
+  returnUrlCharactersMax,
+  returnUrlsMax,
+  scopeCharactersMax,
+  scopesMax,
+} from './limits.ts';
 import { identityProviders, type ProviderName } from './types.ts';
 
 /** The body as received: the credentials, and the optional fields. */
@@ -83,4 +89,85 @@ function checkScopes(provider: ProviderName, wanted: readonly string[] | undefin
 
 function invalid(param: string, message: string): ServiceError {
   return new ServiceError('invalid_request', { param, message });
+}
+
+/** The validated credentials that the provider issued to the caller. */
+export interface Credentials {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Only for `oidc`: the issuer identifier (OpenID Connect Discovery 1.0, section 3). */
+  readonly issuer?: string;
+}
+
+/** The body as received: names begin with `IDP_` or with the provider's prefix. */
+export type CredentialFields = Readonly<Record<string, string | undefined>>;
+
+/** Throws `invalid_request` with the name of the field. No message repeats a value that was sent. */
+export function readCredentials(
+  provider: ProviderName,
+  fields: CredentialFields,
+  isNamed: (host: string) => boolean = () => false,
+): Credentials {
+  rejectUnknownFields(provider, fields);
+  const clientId = visibleAscii(oneOf(provider, fields, 'CLIENT_ID'));
+  const clientSecret = visibleAscii(oneOf(provider, fields, 'CLIENT_SECRET'));
+  if (!identityProviders[provider].needsIssuer) return { clientId, clientSecret };
+  return { clientId, clientSecret, issuer: issuerOf(oneOf(provider, fields, 'ISSUER'), isNamed) };
+}
+
+interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+function rejectUnknownFields(provider: ProviderName, fields: CredentialFields): void {
+  const { prefix, needsIssuer } = identityProviders[provider];
+  const names = ['CLIENT_ID', 'CLIENT_SECRET', ...(needsIssuer ? ['ISSUER'] : [])];
+  const known = new Set(names.flatMap((name) => [`IDP_${name}`, `${prefix}_${name}`]));
+  const unknown = Object.keys(fields).find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    throw invalid(unknown, `Unknown field for ${provider}. Allowed fields: ${[...known].join(', ')}.`);
+  }
+}
+
+/** The value under the neutral name or under the provider's; if both are sent, they must be equal. */
+function oneOf(provider: ProviderName, fields: CredentialFields, name: string): Field {
+  const neutral = `IDP_${name}`;
+  const own = `${identityProviders[provider].prefix}_${name}`;
+  const value = fields[neutral] ?? fields[own];
+  if (value === undefined) throw invalid(neutral, `${neutral} (or ${own}) is required.`);
+  if (fields[own] !== undefined && fields[own] !== value) {
+    throw invalid(own, `${neutral} and ${own} are both present and differ.`);
+  }
+  return { name: fields[neutral] === undefined ? own : neutral, value };
+}
+
+/** RFC 6749, appendix A.1 and A.2, allows %x20-7E; but no provider issues spaces: a pasted space is a mistake. */
+function visibleAscii({ name, value }: Field): string {
+  if (!/^[\x21-\x7e]+$/.test(value) || value.length > clientCredentialCharactersMax) {
+    throw invalid(name, `${name} must be 1 to ${clientCredentialCharactersMax} visible ASCII characters.`);
+  }
+  return value;
+}
+
+function issuerOf({ name, value }: Field, isNamed: (host: string) => boolean): string {
+  const url = value.length <= issuerCharactersMax && URL.canParse(value) ? new URL(value) : undefined;
+  const plainHttpAllowed =
+    url !== undefined && url.protocol === 'http:' && (isLoopback(url.hostname) || isNamed(url.hostname));
+  if (
+    url === undefined ||
+    (url.protocol !== 'https:' && !plainHttpAllowed) ||
+    /[?#]/.test(value) ||
+    url.username !== '' ||
+    url.password !== '' ||
+    // The address of a discovery document is no issuer: it equals no `iss`.
+    url.pathname.includes('/.well-known/')
+  ) {
+    throw invalid(
+      name,
+      `${name} must be the issuer, an https URL without user, query or fragment ` +
+        '(http only for loopback and COUNTERFOIL_PRIVATE_ISSUERS).',
+    );
+  }
+  return value;
 }

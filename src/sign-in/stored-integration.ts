@@ -1,5 +1,5 @@
+import type { EncryptionContext } from '../secrets/encryption-context.ts';
 import type { SealedRecords } from '../secrets/sealed-records.ts';
-import type { SecretPlace } from '../secrets/secret-place.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
 import { randomText } from './random-text.ts';
@@ -81,6 +81,6 @@ export function newRegistrationId(): string {
   return randomText().slice(0, 22);
 }
 
-export function secretPlace(provider: ProviderName, name: string): SecretPlace {
+export function secretPlace(provider: ProviderName, name: string): EncryptionContext {
   return { record: 'integration', name: `${provider}/${name}`, field: 'client_secret' };
 }

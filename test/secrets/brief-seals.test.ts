@@ -10,7 +10,7 @@ import { openAll } from '../../src/secrets/sealed-records.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
-const place = { record: 'payment', name: 'pay_1', field: 'token', isBrief: true } as const;
+const place = { record: 'payment', name: 'pay_1', field: 'token', isEphemeral: true } as const;
 const doesNotOpen = { code: 'internal' };
 
 function newKey(): MasterKey {
@@ -26,7 +26,7 @@ const dataKeyOf = (seal: string) => seal.split('.')[2];
 test('opens every secret that it sealed briefly, each sealed differently', () => {
   const key = newKey();
   const sealer = sealerOf(key);
-  const seals = ['tok_1', 'tok_1', ''].map((secret) => sealer.sealBriefly(secret, place));
+  const seals = ['tok_1', 'tok_1', ''].map((secret) => sealer.sealWithSharedKey(secret, place));
   assert.equal(new Set(seals).size, 3);
   assert.deepEqual(
     seals.map((seal) => sealerOf(key).open(seal, place)),
@@ -37,9 +37,9 @@ test('opens every secret that it sealed briefly, each sealed differently', () =>
 test('a brief seal that is moved to another place does not open, rewrapped or not', () => {
   const [old, next] = [newKey(), newKey()];
   const sealer = sealerOf(old);
-  const seal = sealer.sealBriefly('tok_1', place);
+  const seal = sealer.sealWithSharedKey('tok_1', place);
   // The other place has a seal under the same data key.
-  sealer.sealBriefly('tok_2', { ...place, name: 'pay_2' });
+  sealer.sealWithSharedKey('tok_2', { ...place, name: 'pay_2' });
   for (const other of [
     { ...place, record: 'integration' },
     { ...place, name: 'pay_2' },
@@ -54,8 +54,8 @@ test('a brief seal that is moved to another place does not open, rewrapped or no
 
 test('a brief seal opens and rewraps only where secrets are brief', () => {
   const [old, next] = [newKey(), newKey()];
-  const seal = sealerOf(old).sealBriefly('forged', place);
-  const { isBrief: _brief, ...lasting } = place;
+  const seal = sealerOf(old).sealWithSharedKey('forged', place);
+  const { isEphemeral: _brief, ...lasting } = place;
   assert.throws(() => sealerOf(old).open(seal, lasting), doesNotOpen);
   assert.throws(() => sealerOf(next, old).rewrap(seal, lasting), doesNotOpen);
   const own = sealerOf(old).seal('made before seals were brief', lasting);
@@ -64,7 +64,7 @@ test('a brief seal opens and rewraps only where secrets are brief', () => {
 
 test('a brief seal with any one bit changed does not open', () => {
   const sealer = sealerOf(newKey());
-  const parts = sealer.sealBriefly('tok_1', place).split('.');
+  const parts = sealer.sealWithSharedKey('tok_1', place).split('.');
   for (const [index, part] of parts.entries()) {
     const encoding = index < 2 ? 'latin1' : 'base64url';
     const bytes = Buffer.from(part, encoding);
@@ -79,9 +79,9 @@ test('a brief seal with any one bit changed does not open', () => {
 
 test('parts of a brief seal and of another one do not combine', () => {
   const sealer = sealerOf(newKey());
-  const brief = sealer.sealBriefly('brief', place).split('.');
+  const brief = sealer.sealWithSharedKey('brief', place).split('.');
   const own = sealer.seal('own', place).split('.');
-  const elsewhere = sealer.sealBriefly('elsewhere', { ...place, name: 'pay_2' }).split('.');
+  const elsewhere = sealer.sealWithSharedKey('elsewhere', { ...place, name: 'pay_2' }).split('.');
   assert.equal(brief[2], elsewhere[2], 'they share a data key');
   for (const mixed of [
     brief.with(0, 'v2'),
@@ -99,21 +99,23 @@ test('a data key is shared for a minute, and by no other process', () => {
   const key = newKey();
   let now = 5;
   const sealer = new Sealer(fixedKeys([key]), () => now);
-  const first = dataKeyOf(sealer.sealBriefly('tok_1', place));
+  const first = dataKeyOf(sealer.sealWithSharedKey('tok_1', place));
   now += sharedDataKeyMsMax - 1;
-  assert.equal(dataKeyOf(sealer.sealBriefly('tok_2', place)), first);
+  assert.equal(dataKeyOf(sealer.sealWithSharedKey('tok_2', place)), first);
   now += 1;
-  const second = dataKeyOf(sealer.sealBriefly('tok_3', place));
+  const second = dataKeyOf(sealer.sealWithSharedKey('tok_3', place));
   assert.notEqual(second, first);
-  assert.equal(dataKeyOf(sealer.sealBriefly('tok_4', place)), second);
-  const other = new Sealer(fixedKeys([key]), () => now).sealBriefly('tok_5', place);
+  assert.equal(dataKeyOf(sealer.sealWithSharedKey('tok_4', place)), second);
+  const other = new Sealer(fixedKeys([key]), () => now).sealWithSharedKey('tok_5', place);
   assert.notEqual(dataKeyOf(other), second);
   assert.notEqual(dataKeyOf(sealer.seal('1', place)), dataKeyOf(sealer.seal('1', place)), 'not if it lasts');
 });
 
 test('a data key is replaced after its number of seals', () => {
   const sealer = new Sealer(fixedKeys([newKey()]), () => 0);
-  const seals = Array.from({ length: sharedDataKeySealsMax + 1 }, () => sealer.sealBriefly('tok', place));
+  const seals = Array.from({ length: sharedDataKeySealsMax + 1 }, () =>
+    sealer.sealWithSharedKey('tok', place),
+  );
   const [first, ...others] = seals.map(dataKeyOf);
   assert.equal(others.findIndex((dataKey) => dataKey !== first) + 1, sharedDataKeySealsMax);
 });
@@ -127,13 +129,13 @@ test('a data key is used no longer when another master key seals', () => {
     all: () => keys,
   };
   const sealer = new Sealer(changing, () => 0);
-  const before = sealer.sealBriefly('tok_1', place);
+  const before = sealer.sealWithSharedKey('tok_1', place);
   keys = [next, old];
-  const after = sealer.sealBriefly('tok_2', place);
+  const after = sealer.sealWithSharedKey('tok_2', place);
   assert.equal(sealerOf(next).open(after, place), 'tok_2');
   assert.throws(() => sealerOf(next).open(before, place), doesNotOpen);
   keys = [old, next];
-  assert.notEqual(dataKeyOf(sealer.sealBriefly('tok_3', place)), dataKeyOf(before));
+  assert.notEqual(dataKeyOf(sealer.sealWithSharedKey('tok_3', place)), dataKeyOf(before));
 });
 
 test('a rotation rewraps the brief seals of one process, and all open under the new key alone', async (t) => {
@@ -145,7 +147,10 @@ test('a rotation rewraps the brief seals of one process, and all open under the 
   const { space } = sealedTokens;
   await Promise.all(
     ids.map((id) => {
-      const value = JSON.stringify({ id, sealedToken: serving.sealBriefly(`tok_${id}`, tokenPlace(id)) });
+      const value = JSON.stringify({
+        id,
+        sealedToken: serving.sealWithSharedKey(`tok_${id}`, tokenPlace(id)),
+      });
       return engine.commit([{ kind: 'create', space, id, value, makeSpace: true }]);
     }),
   );

@@ -88,7 +88,7 @@ export function storedDetails(
       ? {}
       : {
           receiptEmailDigest: receiptEmailDigest(paymentId, receiptEmail),
-          sealedReceiptEmail: sealer.sealBriefly(receiptEmail, receiptEmailPlace(paymentId)),
+          sealedReceiptEmail: sealer.sealWithSharedKey(receiptEmail, receiptEmailPlace(paymentId)),
         }),
   };
 }

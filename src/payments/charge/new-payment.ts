@@ -51,7 +51,7 @@ export function newPayment(
     requestId: request.requestId,
     createdAt: new Date(context.now()).toISOString(),
     retryUntil: context.now() + context.retryMs,
-    sealedToken: context.sealer.sealBriefly(token, tokenPlace(id)),
+    sealedToken: context.sealer.sealWithSharedKey(token, tokenPlace(id)),
     ...sealedBuyerAddress(context, id, request.buyerAddress),
     ...(returnUrl !== undefined && { returnUrl }),
     ...(sold && { item: awaitedItem(sold, id, metadata) }),

@@ -4,12 +4,12 @@ import { type Authentication, actionPlace, type Payment } from '../payment.ts';
 
 /** What the record keeps of an attempt that the cardholder must authenticate. @param until milliseconds since 1970 */
 export function authenticationOf(
-  { sealer }: { readonly sealer: Pick<Sealer, 'sealBriefly'> },
+  { sealer }: { readonly sealer: Pick<Sealer, 'sealWithSharedKey'> },
   { id }: Payment,
   { attemptId, action }: RequiresAction,
   until: number,
 ): Authentication {
-  const sealedAction = sealer.sealBriefly(JSON.stringify(action), actionPlace(id));
+  const sealedAction = sealer.sealWithSharedKey(JSON.stringify(action), actionPlace(id));
   return { attemptId, until, sealedAction };
 }
 

@@ -1,15 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import type { CryptoKey, JWK } from 'jose';
+import type { EncryptionContext } from '../../secrets/encryption-context.ts';
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
-import type { SecretPlace } from '../../secrets/secret-place.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { Records, type Stored } from '../../storage/records.ts';
 import {
+  accessTokenMs,
   signingKeyAnnouncedMs,
   signingKeyMs,
   signingKeyPublishedMs,
   signingKeysCachedMs,
 } from '../limits.ts';
+import { type Identity, userKey } from '../types.ts';
 
 /** The record of a key in `service:signing-keys`, under its number. */
 interface StoredKey {
@@ -157,6 +160,44 @@ function isPast(keys: readonly StoredKey[], index: number, now: number): boolean
   return next !== undefined && now >= next.signsFrom + signingKeyPublishedMs;
 }
 
-function placeOf(kid: string): SecretPlace {
+function placeOf(kid: string): EncryptionContext {
   return { record: 'signing-key', name: kid, field: 'private_key' };
+}
+
+export interface AccessTokenRequest {
+  readonly identity: Identity;
+  /** The origin of the return URL. */
+  readonly audience: string;
+  /** The public origin and base path of this service. */
+  readonly issuer: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/**
+ * A JWT that any app can verify with the published keys (RFC 9068). `sub` is the user's key at this service; the same
+ * person at another provider is another user. `client_id` is `<provider>/<integration>`.
+ */
+export async function signAccessToken({ kid, key }: Signer, request: AccessTokenRequest): Promise<string> {
+  const { identity, audience, issuer, now } = request;
+  const { SignJWT } = await import('jose');
+  const issuedAt = Math.floor(now / 1_000);
+  const { provider, integration, name, email, emailVerified, picture } = identity;
+  return new SignJWT({
+    client_id: `${provider}/${integration}`,
+    provider,
+    integration,
+    ...(name === undefined ? {} : { name }),
+    ...(email === undefined ? {} : { email }),
+    ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
+    ...(picture === undefined ? {} : { picture }),
+  })
+    .setProtectedHeader({ alg: signingAlgorithm, typ: 'at+jwt', kid })
+    .setIssuer(issuer)
+    .setAudience(audience)
+    .setSubject(userKey(identity))
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + accessTokenMs / 1_000)
+    .setJti(randomUUID())
+    .sign(key);
 }

@@ -7,7 +7,6 @@ import { accessTokenMs } from '../limits.ts';
 import type { BoundRegistration } from '../stored-integration.ts';
 import type { Session } from '../types.ts';
 import { isProviderName, type ProviderName } from '../types.ts';
-import { signAccessToken } from './access-token.ts';
 import {
   audienceOf,
   currentToken,
@@ -32,6 +31,7 @@ import {
   tokensOf,
 } from './sign-in-code.ts';
 import type { Signer, SigningKeys } from './signing-keys.ts';
+import { signAccessToken } from './signing-keys.ts';
 import {
   codeFields,
   invalid,

@@ -12,7 +12,7 @@ export interface Sealing {
   readonly lastNs: Readonly<Record<string, string>>;
 }
 
-const place = { record: 'payment', name: 'pay_1', field: 'token', isBrief: true } as const;
+const place = { record: 'payment', name: 'pay_1', field: 'token', isEphemeral: true } as const;
 const [, , file = ''] = process.argv;
 const sealer = new Sealer(new KeyFile(file));
 const lastNs: Record<string, string> = {};
@@ -22,7 +22,7 @@ process.once('message', () => {
 });
 
 for (let seals = 0; goesOn; seals++) {
-  for (const seal of [() => sealer.sealBriefly('tok_1', place), () => sealer.seal('secret', place)]) {
+  for (const seal of [() => sealer.sealWithSharedKey('tok_1', place), () => sealer.seal('secret', place)]) {
     const beganNs = process.hrtime.bigint();
     lastNs[keyIdOf(seal())] = String(beganNs);
   }

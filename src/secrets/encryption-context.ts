@@ -1,5 +1,5 @@
 /** Where a secret belongs. The seal is bound to its place: a seal moved to another place does not open. */
-export interface SecretPlace {
+export interface EncryptionContext {
   /** The kind of record, for instance `integration` or `payment`. */
   readonly record: string;
   /** The record's own name, for instance `google/web`. */
@@ -9,9 +9,9 @@ export interface SecretPlace {
    * The secret is erased when its charge ends, usually within seconds, so its seal may share a data key. A seal that
    * shares one opens only in such a place: a shared data key that leaks makes no client secret and no signing key.
    */
-  readonly isBrief?: true;
+  readonly isEphemeral?: true;
 }
 
-export interface BriefPlace extends SecretPlace {
-  readonly isBrief: true;
+export interface EphemeralContext extends EncryptionContext {
+  readonly isEphemeral: true;
 }
