@@ -1,15 +1,14 @@
 import type { OpenAttempt, Period, ProcessorAccount } from '../../processors/processor.ts';
 import { itemsOf } from '../../storage/item-text.ts';
-import { accountOf, type ChargeAccount, noteAccount } from '../accounts.ts';
+import { type ChargeAccount, noteAccount } from '../accounts.ts';
 import { resolveAuthentication } from '../charge/authenticate.ts';
 import { hasEnded } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
 import { isItemReservation, reserveItem } from '../fulfilment.ts';
 import { idsOf, openId, openSpace, restoreMarker } from '../ownership/marker.ts';
-import { madeAt, type Payment, paymentKeysSpace, paymentsSpace } from '../payment.ts';
+import { type Payment, paymentKeysSpace, paymentsSpace } from '../payment.ts';
 import { created, findPayment, paymentCreation } from '../payment-store.ts';
-import { adoptedRoute } from './charges.ts';
-import { withItem } from './item.ts';
+import { adoptedPayment } from './record.ts';
 
 /**
  * Ends the attempts that the store lacks and that a cardholder could still confirm: each becomes a payment that waits for its
@@ -46,28 +45,12 @@ async function adoptedAttempts(context: PaymentContext, { name }: ProcessorAccou
 }
 
 function waitingFor(context: PaymentContext, account: ChargeAccount, attempt: OpenAttempt): Payment {
-  const { paymentId: id, attemptId, amount, currency, request, metadata } = attempt;
-  const { route, keyEntry } = request ?? {};
-  const payment: Payment = {
-    id,
+  const { paymentId, attemptId } = attempt;
+  return adoptedPayment(context, account, paymentId, attempt, {
     state: 'requires_action',
-    isAdopted: true,
-    ...accountOf(account),
-    route: route ?? adoptedRoute,
-    amount,
-    currency,
-    ...(metadata === undefined ? {} : { metadata }),
-    tokenDigest: '',
-    processorKey: '',
-    attempts: 1,
-    ...(keyEntry === undefined ? {} : { keyEntry }),
-    requestId: '',
-    createdAt: new Date(madeAt(id)).toISOString(),
-    retryUntil: 0,
     cancelRequestedAt: new Date(context.now()).toISOString(),
     authentication: { attemptId, until: 0 },
-  };
-  return withItem(context, payment, route);
+  });
 }
 
 /** Commits the payment, its marker, its key and the hold of its item; without what another payment has. */

@@ -1,23 +1,15 @@
 import type { Period, ProcessorAccount, ProcessorCharge } from '../../processors/processor.ts';
 import type { Write } from '../../storage/engine.ts';
-import { accountOf, type ChargeAccount, noteAccount } from '../accounts.ts';
+import { type ChargeAccount, noteAccount } from '../accounts.ts';
 import { successResponse } from '../charge/response.ts';
 import { settleCharge } from '../charge/settle.ts';
 import type { PaymentContext } from '../context.ts';
 import { changeRevokingItem } from '../item-revocation.ts';
-import {
-  chargeEntry,
-  chargesSpace,
-  madeAt,
-  type PaidItem,
-  type Payment,
-  paymentKeysSpace,
-  paymentsSpace,
-} from '../payment.ts';
-import { created, findPayment, paymentCreation } from '../payment-store.ts';
+import { type PaidItem, type Payment, paymentKeysSpace, paymentsSpace } from '../payment.ts';
+import { chargeCreation, created, findPayment, paymentCreation } from '../payment-store.ts';
 import { withRefund } from '../refund/amounts.ts';
 import type { Refund } from '../refund-state.ts';
-import { withItem, withItemMade } from './item.ts';
+import { adoptedPayment, withItemMade } from './record.ts';
 
 /** What the store has learned from the processor's records. */
 export interface Adopted {
@@ -71,41 +63,21 @@ function itemOf({ item }: Payment): Pick<Adopted, 'item'> {
   return item?.state === 'made' ? { item } : {};
 }
 
-/** The item of its route is not made yet. */
 function paymentOf(
   context: PaymentContext,
   account: ChargeAccount,
-  id: string,
+  paymentId: string,
   charge: ProcessorCharge,
 ): Payment {
-  const { chargeId, amount, currency, request, metadata, amountRefunded } = charge;
-  const { route, keyEntry } = request ?? {};
-  const payment: Payment = {
-    id,
+  const { chargeId, request, amountRefunded } = charge;
+  return adoptedPayment(context, account, paymentId, charge, {
     state: 'succeeded',
-    isAdopted: true,
-    ...(request === undefined ? { isKeyUnknown: true } : {}),
-    ...accountOf(account),
-    route: route ?? adoptedRoute,
-    amount,
-    currency,
-    ...(metadata === undefined ? {} : { metadata }),
-    tokenDigest: '',
-    processorKey: '',
-    attempts: 1,
-    ...(keyEntry === undefined ? {} : { keyEntry }),
-    requestId: '',
-    createdAt: new Date(madeAt(id)).toISOString(),
-    retryUntil: 0,
+    ...(request === undefined && { isKeyUnknown: true }),
     chargeId,
     response: successResponse(chargeId),
-    ...(amountRefunded === 0 ? {} : { refunds: [refundOf(chargeId, amountRefunded, amountRefunded)] }),
-  };
-  return withItem(context, payment, route);
+    ...(amountRefunded !== 0 && { refunds: [refundOf(chargeId, amountRefunded, amountRefunded)] }),
+  });
 }
-
-/** The route of a charge whose records do not name one: that of the examples and of most services. */
-export const adoptedRoute = 'charge';
 
 /**
  * Commits the payment with its charge id, its idempotency key and its item.
@@ -122,7 +94,7 @@ async function create(
   for (;;) {
     const writes = [
       paymentCreation(made.payment),
-      created(chargesSpace, chargeEntry(processor, chargeId), id),
+      chargeCreation(processor, chargeId, id),
       noteAccount(payment),
       ...key,
       ...(made.write === undefined ? [] : [made.write]),

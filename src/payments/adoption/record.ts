@@ -1,9 +1,49 @@
 import { ServiceError } from '../../errors.ts';
+import type { OpenAttempt, ProcessorCharge } from '../../processors/processor.ts';
 import type { Write } from '../../storage/engine.ts';
+import { accountOf, type ChargeAccount } from '../accounts.ts';
 import type { PaymentContext } from '../context.ts';
 import { awaitedItem, made } from '../fulfilment.ts';
 import { isItemRevoked } from '../item-revocation.ts';
-import type { ItemProblem, Payment } from '../payment.ts';
+import { type ItemProblem, madeAt, type Payment } from '../payment.ts';
+
+/** The record of a payment that the store lacked, from what the processor's records say of it. */
+
+/** The route of a charge whose records do not name one: that of the examples and of most services. */
+const adoptedRoute = 'charge';
+
+/**
+ * The payment of a charge or of an attempt, with the item that its route sells; the item is not made yet.
+ *
+ * @param rest what the two differ in
+ */
+export function adoptedPayment(
+  context: Items,
+  account: ChargeAccount,
+  paymentId: string,
+  { amount, currency, request, metadata }: ProcessorCharge | OpenAttempt,
+  rest: Pick<Payment, 'state'> & Partial<Payment>,
+): Payment {
+  const { route, keyEntry } = request ?? {};
+  const payment: Payment = {
+    id: paymentId,
+    isAdopted: true,
+    ...accountOf(account),
+    route: route ?? adoptedRoute,
+    amount,
+    currency,
+    ...(metadata && { metadata }),
+    tokenDigest: '',
+    processorKey: '',
+    attempts: 1,
+    ...(keyEntry !== undefined && { keyEntry }),
+    requestId: '',
+    createdAt: new Date(madeAt(paymentId)).toISOString(),
+    retryUntil: 0,
+    ...rest,
+  };
+  return withItem(context, payment, route);
+}
 
 type Items = Pick<PaymentContext, 'routes' | 'itemWrite'>;
 
@@ -13,7 +53,7 @@ type Items = Pick<PaymentContext, 'routes' | 'itemWrite'>;
  *
  * @param route undefined if the processor's records do not name it
  */
-export function withItem(context: Items, payment: Payment, route: string | undefined): Payment {
+function withItem(context: Items, payment: Payment, route: string | undefined): Payment {
   if (route === undefined) {
     const isSold = [...context.routes.values()].some(({ on_success }) => on_success !== undefined);
     return isSold ? { ...payment, itemProblem: 'route_unknown' } : payment;
