@@ -1,3 +1,4 @@
+import { ServiceError } from '../errors.ts';
 import { type CardNetwork, cardNetworks, type Prefix } from './card-networks.ts';
 
 const cardDigitsMin = 13;
@@ -133,4 +134,15 @@ function isDigit(text: string, at: number): boolean {
 
 function isSeparator(text: string, at: number): boolean {
   return text[at] === ' ' || text[at] === '-';
+}
+
+/** Throws `invalid_request` if a text of a request holds what looks like a card number. */
+export function rejectCardNumber(param: string, text: string, digitRuns: DigitRuns): void {
+  if (!holdsCardNumber(text, digitRuns)) return;
+  throw new ServiceError('invalid_request', {
+    param,
+    message:
+      `${param} looks like a card number. Never send card numbers here: let the processor turn the card into a token ` +
+      'in the browser. If it is another number, join it to a word: "order-…".',
+  });
 }

@@ -15,10 +15,17 @@ import { agreePrice, findEarlier, keyEntryFor, reserve } from './charge/reserve.
 import { currentResponse, type PaymentResponse } from './charge/response.ts';
 import { isClientSecret } from './client-secret.ts';
 import { findProcessor, type PaymentContext, type PaymentsOptions, paymentContext } from './context.ts';
-import { findPaymentOn, retrieveByIdempotencyKey, retrievePayment } from './find-payment.ts';
-import { findPrice, type SoughtPrice } from './find-price.ts';
+import {
+  findPaymentOn,
+  findPrice,
+  listPayments,
+  type PaymentList,
+  type PaymentsPage,
+  retrieveByIdempotencyKey,
+  retrievePayment,
+  type SoughtPrice,
+} from './find.ts';
 import { checkItemIsFree } from './fulfilment.ts';
-import { listPayments, type PaymentList, type PaymentsPage } from './list-payments.ts';
 import { openId } from './ownership/marker.ts';
 import type { Payment, PaymentPlace } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
@@ -26,7 +33,7 @@ import { findPayment, paymentsSince } from './payment-store.ts';
 import type { Price } from './prices.ts';
 import { Comparison } from './reconcile.ts';
 import { type Reconciliation, Reconciliations } from './reconciliations.ts';
-import { Recovery } from './recovery/recovery.ts';
+import { Recovery } from './recovery.ts';
 import { type CreateRefundRequest, refundPayment } from './refund/create.ts';
 import type { RefundResponse } from './refund/response.ts';
 import { type Resolution, resolvePayment } from './resolve-payment.ts';
@@ -148,10 +155,7 @@ export class Payments {
     return payment;
   }
 
-  /**
-   * Payments of one route, oldest first. A page may have fewer payments than `limit` and still have a next page.
-   * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`.
-   */
+  /** Payments of one route, oldest first; fewer than `limit` may still have a next page. Throws as `find` does, and `invalid_request`. */
   list(list: PaymentList): Promise<PaymentsPage> {
     return listPayments(this.#context, list);
   }
@@ -180,9 +184,7 @@ export class Payments {
   }
 
   /**
-   * Refunds a payment, or a part of it. A failure and an unknown outcome are responses too.
-   *
-   * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`, `invalid_request`,
+   * Refunds a payment, or a part of it. A failure and an unknown outcome are responses too. Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`, `invalid_request`,
    * `idempotency_key_reused`, `idempotency_key_in_use`, `reconcile_required`, and `unavailable` if the payment belongs to another
    * processor account.
    */
@@ -211,7 +213,6 @@ export class Payments {
   /**
    * Ends a charge by an operator's decision, which must agree with the processor's records. Throws `payment_not_found`,
    * `invalid_request` if it does not agree, and `unavailable` if the records cannot be read or belong to another account.
-   *
    * @param audit the audit entry to commit with it
    */
   async resolve(id: string, resolution: Resolution, audit: Write): Promise<Payment> {
@@ -220,9 +221,7 @@ export class Payments {
 
   /**
    * Handles a webhook request of a processor: it settles a charge in doubt, and records refunds and disputes. Events may arrive
-   * repeatedly and in any order.
-   *
-   * Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and `unavailable` while
+   * repeatedly and in any order. Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and `unavailable` while
    * the event's payment cannot be determined.
    */
   takeEvent(processor: string, delivery: Omit<Delivery, 'receivedAt'>): Promise<void> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ServiceError } from '../../src/errors.ts';
 import { PaymentsLock } from '../../src/payments/payments.ts';
-import { Recovery } from '../../src/payments/recovery/recovery.ts';
+import { Recovery } from '../../src/payments/recovery.ts';
 import { refundPayment } from '../../src/payments/refund/create.ts';
 import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cpSync } from 'node:fs';
 import { test } from 'node:test';
 import { ServiceError } from '../../src/errors.ts';
-import { Recovery } from '../../src/payments/recovery/recovery.ts';
+import { Recovery } from '../../src/payments/recovery.ts';
 import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
 import { adoptAll, ledgerOf } from '../support/payments/adoption-world.ts';
 import { buy, type OpenedStore, openContext, restoreTo } from '../support/payments/restored-store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { checkReturnUrl } from '../../src/payments/charge/return-url.ts';
+import { checkReturnUrl } from '../../src/payments/charge/request.ts';
 import { bearing, newKey } from '../support/access/keys.ts';
 import { payerPrice } from '../support/payments/payer-price.ts';
 import { writeSettings } from '../support/payments/settings-file.ts';

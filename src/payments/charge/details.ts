@@ -1,6 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import type { ChargeDetails } from '../../processors/processor.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
+import { rejectCardNumber } from '../card-number.ts';
 import {
   descriptionCharactersMax,
   emailDomainCharactersMax,
@@ -14,7 +15,6 @@ import {
   receiptEmailDigest,
   receiptEmailPlace,
 } from '../payment.ts';
-import { rejectCardNumber } from './reject-card-number.ts';
 
 /** The optional fields of a charge request that only the processor uses. */
 export interface RequestedDetails {

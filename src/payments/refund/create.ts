@@ -4,7 +4,7 @@ import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import { checkIdempotencyKey, minorUnits } from '../charge/request.ts';
 import { waitForFirst } from '../charge/wait-for-first.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
-import { findPaymentOn } from '../find-payment.ts';
+import { findPaymentOn } from '../find.ts';
 import { refundAttemptsStoredMax, refundsPerPaymentMax } from '../limits.ts';
 import { createMarker, openId } from '../ownership/marker.ts';
 import { newProcessorKey, newRefundId, type Payment, refundKeyDigest } from '../payment.ts';

@@ -1,9 +1,15 @@
-import { errorFields } from '../../log.ts';
-import { itemsOf } from '../../storage/item-text.ts';
-import { resumeCharge } from '../charge/execute.ts';
-import { transitionCharge } from '../charge-state.ts';
-import { findProcessor, type PaymentContext } from '../context.ts';
-import { recoveryDelayMsMax, recoveryDelayOfHoldMsMax } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import type { OpenPayments } from '../metrics.ts';
+import { itemsOf } from '../storage/item-text.ts';
+import { resumeCharge } from './charge/execute.ts';
+import { transitionCharge } from './charge-state.ts';
+import { findProcessor, type PaymentContext } from './context.ts';
+import {
+  processorCallMsMax,
+  recoveryChargesMax,
+  recoveryDelayMsMax,
+  recoveryDelayOfHoldMsMax,
+} from './limits.ts';
 import {
   claimMarker,
   idsOf,
@@ -11,14 +17,12 @@ import {
   openSpace,
   type Pause,
   postponeMarker,
-} from '../ownership/marker.ts';
-import type { Payment } from '../payment.ts';
-import { findPayment, replaced } from '../payment-store.ts';
-import { findRefund, withRefund } from '../refund/amounts.ts';
-import { resumeRefund } from '../refund/execute.ts';
-import { transitionRefund } from '../refund-state.ts';
-import { OpenPaymentCounts } from './open-payment-counts.ts';
-import { RecoveryQueue } from './queue.ts';
+} from './ownership/marker.ts';
+import { madeAt, type Payment } from './payment.ts';
+import { findPayment, replaced } from './payment-store.ts';
+import { findRefund, withRefund } from './refund/amounts.ts';
+import { resumeRefund } from './refund/execute.ts';
+import { transitionRefund } from './refund-state.ts';
 
 interface Due {
   readonly id: string;
@@ -164,4 +168,76 @@ function asInDoubt(payment: Payment, refundId: string | undefined): Payment {
   const refund = findRefund(payment, refundId);
   if (refund?.state !== 'calling') return payment;
   return withRefund(payment, { ...refund, state: transitionRefund(refund.state, 'in_doubt') });
+}
+
+/** The due charges and refunds of one processor. Runs at most `recoveryChargesMax` at once; the others wait. */
+class RecoveryQueue<Due extends { readonly id: string }> {
+  readonly #work: (due: Due) => Promise<void>;
+  readonly #running = new Set<string>();
+  #waiting: Due[] = [];
+  #signal: AbortSignal | undefined;
+
+  /** @param work never rejects */
+  constructor(work: (due: Due) => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** Replaces the waiting entries. Another process finished those that are missing from `due`. */
+  replace(due: readonly Due[], signal: AbortSignal): void {
+    this.#waiting = due.filter(({ id }) => !this.#running.has(id)).reverse();
+    this.#signal = signal;
+    this.#fill();
+  }
+
+  #fill(): void {
+    while (this.#running.size < recoveryChargesMax && !this.#signal?.aborted) {
+      const next = this.#waiting.pop();
+      if (next === undefined) return;
+      this.#running.add(next.id);
+      void this.#work(next).finally(() => {
+        this.#running.delete(next.id);
+        this.#fill();
+      });
+    }
+  }
+}
+
+/**
+ * Counts the open payments for the operator while recovery scans them. A charge counts as in doubt if it waits for a
+ * retry, or if it is older than a call to a processor may take; not while it waits for its cardholder.
+ */
+class OpenPaymentCounts {
+  readonly #now: number;
+  #charges = 0;
+  #chargesInDoubt = 0;
+  #refunds = 0;
+  #oldestInDoubtAt: number | undefined;
+
+  /** @param now milliseconds since 1970 */
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  note(openId: string, marker: OpenMarker): void {
+    const { paymentId, refundId } = idsOf(openId);
+    if (refundId !== undefined) {
+      this.#refunds++;
+      return;
+    }
+    this.#charges++;
+    const at = madeAt(paymentId);
+    if ('waitsFor' in marker) return;
+    if (!('dueAt' in marker) && this.#now - at <= processorCallMsMax) return;
+    this.#chargesInDoubt++;
+    this.#oldestInDoubtAt = Math.min(at, this.#oldestInDoubtAt ?? at);
+  }
+
+  facts(): OpenPayments {
+    return {
+      charges: this.#charges,
+      chargesInDoubt: this.#chargesInDoubt,
+      refunds: this.#refunds,
+      oldestInDoubtAt: this.#oldestInDoubtAt,
+    };
+  }
 }
