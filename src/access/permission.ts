@@ -60,7 +60,7 @@ export function administratorIdOf({ id, administrator }: Caller): string | undef
 }
 
 /** The scope of a caller's idempotency keys. It stays the same when another API key replaces the present one. */
-export function shopOf({ id, shop }: Caller): string {
+export function idempotencyScope({ id, shop }: Caller): string {
   return shop ?? id;
 }
 

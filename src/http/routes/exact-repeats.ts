@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { shopOf } from '../../access/permission.ts';
+import { idempotencyScope } from '../../access/permission.ts';
 import type { PaymentResponse } from '../../payments/types.ts';
 import { parseStrictJson } from '../../strict-json.ts';
 import { exactRepeatBodyBytesMax, exactRepeatsCachedBytesMax, exactRepeatsCachedMax } from '../limits.ts';
@@ -68,5 +68,5 @@ export class ExactRepeats {
 /** Neither a header nor a URL contains a line end. */
 function keyOf({ caller, url, headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key'];
-  return key === undefined ? undefined : `${shopOf(caller)}\n${url}\n${key}`;
+  return key === undefined ? undefined : `${idempotencyScope(caller)}\n${url}\n${key}`;
 }

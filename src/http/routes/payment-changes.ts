@@ -1,4 +1,4 @@
-import { requesterOf, shopOf } from '../../access/permission.ts';
+import { idempotencyScope, requesterOf } from '../../access/permission.ts';
 import { audited } from '../../audit/audit.ts';
 import { success } from '../../envelope.ts';
 import { type Payments, publicPayment } from '../../payments/payments.ts';
@@ -78,7 +78,7 @@ export function paymentChangeRoutes(payments: Payments, prefix: string): Routes 
           paymentId,
           amount: request.body.amount,
           idempotencyKey: request.headers['idempotency-key'],
-          caller: shopOf(request.caller),
+          caller: idempotencyScope(request.caller),
           requestId: request.id,
           audit: (refund) => audited({ what: 'payment.refunded', on: paymentId, refund, ...requester }),
         });

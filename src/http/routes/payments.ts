@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import { shopOf } from '../../access/permission.ts';
+import { idempotencyScope } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import {
@@ -123,7 +123,7 @@ export function paymentRoutes(
         const payment = await payments.findByKey({
           processor,
           route,
-          caller: shopOf(request.caller),
+          caller: idempotencyScope(request.caller),
           key,
         });
         return sendEnvelope(reply, success({ ...publicPayment(payment), ...nextStep(payments, payment) }));
@@ -190,7 +190,7 @@ function chargeRequestOf(
     receiptEmail: receipt_email,
     idempotencyKey: headers['idempotency-key'],
     needsPrice: rights?.kind === 'publishable',
-    caller: shopOf(caller),
+    caller: idempotencyScope(caller),
     buyerAddress,
     requestId: id,
     traceparent: traceparentOf({ raw }),
