@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { eventLoopDelayMsMax, requestsPerConnectionMax, requestWaitMsMax } from '../../src/http/limits.ts';
@@ -185,8 +186,18 @@ function slowPayment({ origin }: TestService): string {
 /** A connection with an admitted request that takes two seconds. */
 async function payingSlowly(service: TestService): Promise<RawConnection> {
   const connection = await RawConnection.open(service.origin);
+  const arrived = Promise.withResolvers<void>();
+  const { port } = new URL(service.origin);
+  // Other tests of this process have services too.
+  const note = (message: unknown) => {
+    const { url, socket } = (message as { readonly request: IncomingMessage }).request;
+    if (url === payment.path && String(socket.localPort) === port) arrived.resolve();
+  };
+  subscribe('http.server.request.start', note);
   connection.send(slowPayment(service));
-  // This response proves that the earlier request was admitted.
+  await arrived.promise;
+  unsubscribe('http.server.request.start', note);
+  // Requests of one address are admitted in their order: this response proves that the earlier one was.
   assert.equal((await service.get('/livez')).status, 200);
   return connection;
 }
