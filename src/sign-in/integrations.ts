@@ -83,11 +83,12 @@ export class Integrations {
     const id = `${known}/${name}`;
     const integration = this.#newIntegration(known, name, registration);
     const act = audited({ what: 'integration.registered', on: id, ...requester }, this.#now());
-    const { value = integration } = await this.#records.change(id, (existing) => {
+    const change = (existing: StoredIntegration | undefined) => {
       if (existing === undefined) return { value: integration, also: [act] };
       if (this.#isSame(existing, registration)) return undefined;
       throw new ServiceError('integration_exists', { param: 'INTEGRATION_NAME' });
-    });
+    };
+    const { value = integration } = await this.#records.change(id, change, 'none');
     return shown(value);
   }
 

@@ -101,15 +101,15 @@ export class Records<Value extends object> {
    * Changes a record, and begins again if it was changed meanwhile. Throws WriteRejected when one of the other writes is rejected.
    *
    * @param change is called again each time; returns undefined to change nothing
-   * @param known the record as it was last read, which saves a read if it has not changed since
+   * @param known the record as it was last read, or `none` if there is probably none: saves the first read if that still holds
    */
   async change(
     id: string,
     change: (before: Value | undefined) => Change<Value> | undefined | Promise<Change<Value> | undefined>,
-    known?: Stored<Value>,
+    known?: Stored<Value> | 'none',
   ): Promise<Changed<Value>> {
     for (let last = known; ; last = undefined) {
-      const before = last ?? (await this.find(id));
+      const before = last === 'none' ? undefined : (last ?? (await this.find(id)));
       const changed = await change(before?.value);
       if (changed === undefined) return { value: before?.value, isChanged: false };
       const { value, also = [] } = changed;

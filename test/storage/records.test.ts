@@ -41,6 +41,14 @@ test('a record is created once, read, changed, and deleted', async (t) => {
   assert.equal(await accounts.get('bob'), undefined);
 });
 
+test('a record that is wrongly believed to be none is read, and changed', async (t) => {
+  const { accounts } = open(t);
+  const add = (before: Account | undefined) => ({ value: { balance: (before?.balance ?? 0) + 10 } });
+  await accounts.change('ann', add, 'none');
+  await accounts.change('ann', add, 'none');
+  assert.deepEqual(await accounts.get('ann'), { balance: 20 });
+});
+
 test('changes of many callers at once all count', async (t) => {
   const { accounts } = open(t);
   const add = (before: Account | undefined) => ({ value: { balance: (before?.balance ?? 0) + 1 } });
