@@ -57,7 +57,7 @@ export interface Operation<Schemas extends RequestSchemas = RequestSchemas> {
   /** The responses that are neither 200 nor an error, by status. */
   readonly otherResponses?: Readonly<Record<number, object>>;
   readonly legacyErrorFields?: LegacyErrorFields;
-  /** Returns the `body` of the response, or `reply` if it has sent the response. Throws ServiceError. */
+  /** Returns the `body` of the response, unless it has sent the response itself. Throws ServiceError. */
   readonly handle: (request: RequestOf<Schemas>, reply: FastifyReply) => unknown;
 }
 
@@ -85,8 +85,9 @@ function addRoute(app: App, each: Operation): void {
     ...(schemas.isBodyOptional && { preValidation: emptyWhenAbsent }),
     schema: schemaOf(each),
     handler: async (request, reply) => {
-      const result = await handle(request as RequestOf<RequestSchemas>, reply);
-      return result === reply ? reply : sendEnvelope(reply, success(result));
+      // A reply is a thenable of the framework: once it is sent, awaiting it yields undefined.
+      const body = await handle(request as RequestOf<RequestSchemas>, reply);
+      return reply.sent ? reply : sendEnvelope(reply, success(body));
     },
   });
 }
