@@ -26,7 +26,10 @@ export async function requiredPayment(store: Store, id: string): Promise<Payment
   return payment;
 }
 
-function records(engine: Engine): Records<Payment> {
+/** A payment in the store. One that was reserved before `retryUntil` had its name has `wantedUntil`, and may still be open. */
+type StoredPayment = Payment & { readonly wantedUntil?: number };
+
+function records(engine: Engine): Records<StoredPayment> {
   return new Records(engine, 'payments');
 }
 
@@ -48,7 +51,7 @@ export async function findPaymentByCharge(
 
 /** Payments, oldest first. @param after only payments after this id */
 export async function* paymentsAfter({ engine }: Store, after: string | undefined): AsyncGenerator<Payment> {
-  for await (const stored of records(engine).list(after === undefined ? {} : { after })) yield stored.value;
+  for await (const stored of records(engine).list(after === undefined ? {} : { after })) yield read(stored);
 }
 
 /** Payments made from a time on, oldest first. @param since milliseconds since 1970 */
@@ -144,7 +147,12 @@ function textOf(payment: Payment): string {
 
 const texts = new WeakMap<Payment, string>();
 
-function read({ value, text }: Stored<Payment>): Payment {
-  texts.set(value, text);
-  return value;
+function read({ value, text }: Stored<StoredPayment>): Payment {
+  const payment = value.wantedUntil === undefined ? value : renamed(value);
+  texts.set(payment, text);
+  return payment;
+}
+
+function renamed({ wantedUntil = 0, ...payment }: StoredPayment): Payment {
+  return { ...payment, retryUntil: wantedUntil };
 }
