@@ -29,3 +29,9 @@ export function failure(
     body: { ...beside(error.message, error), error: publicError(error, requestId) },
   };
 }
+
+/** The exact response to a request. */
+export interface StoredResponse {
+  readonly status: number;
+  readonly text: string;
+}

@@ -55,7 +55,7 @@ export function callerAs({ id, scopes, issuer, subject, name }: Administrator): 
 }
 
 /** The id of a caller that is an administrator; undefined for all others. */
-export function administratorIdOf({ id, administrator }: Caller): string | undefined {
+export function administratorId({ id, administrator }: Caller): string | undefined {
   return administrator === undefined ? undefined : id.slice(administratorPrefix.length);
 }
 
@@ -65,7 +65,7 @@ export function idempotencyScope({ id, shop }: Caller): string {
 }
 
 /** The caller in the audit trail. */
-export function requesterOf({ id, administrator }: Caller, requestId: string): Requester {
+export function requesterFor({ id, administrator }: Caller, requestId: string): Requester {
   if (administrator !== undefined) return { by: id as `administrator:${string}`, administrator, requestId };
   return { by: id === '' ? 'open' : `key:${id}`, requestId };
 }

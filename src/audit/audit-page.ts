@@ -39,7 +39,7 @@ export class AuditReader {
   async page(limit: number, after?: string): Promise<AuditPage> {
     const found: AuditEntry[] = [];
     let end = after;
-    let endMs = after === undefined ? this.#now() : timeOf(after);
+    let endMs = after === undefined ? this.#now() : entryTime(after);
     const oldestMs = await this.#oldest();
     if (oldestMs === undefined) return { acts: [], next: undefined };
     let start = endMs - auditFirstStretchMs;
@@ -49,7 +49,7 @@ export class AuditReader {
       if (!isWhole) {
         // Not before the last act that was read: so each step comes closer to the end, whatever the clocks say.
         const middle = Math.floor((start + endMs) / 2);
-        start = Math.max(timeOf((acts.at(-1) as AuditEntry).id), middle);
+        start = Math.max(entryTime((acts.at(-1) as AuditEntry).id), middle);
         continue;
       }
       found.push(...acts.reverse());
@@ -68,14 +68,14 @@ export class AuditReader {
     for await (const act of auditTrail(this.#engine, Math.max(0, startMs))) {
       if (end !== undefined && act.id >= end) break;
       acts.push(act);
-      if (acts.length > auditStretchActsMax && timeOf(act.id) > startMs) return { acts, isWhole: false };
+      if (acts.length > auditStretchActsMax && entryTime(act.id) > startMs) return { acts, isWhole: false };
     }
     return { acts, isWhole: true };
   }
 
   async #oldest(): Promise<number | undefined> {
     const entries = new Records<AuditEntry>(this.#engine, 'audit');
-    for await (const { id } of entries.list({ limit: 1 })) return timeOf(id);
+    for await (const { id } of entries.list({ limit: 1 })) return entryTime(id);
     return undefined;
   }
 }
@@ -86,7 +86,7 @@ interface Stretch {
 }
 
 /** In milliseconds since 1970. */
-function timeOf(id: string): number {
+function entryTime(id: string): number {
   const [, time] = idPattern.exec(id) ?? [];
   if (time !== undefined) return Number.parseInt(time, 16);
   throw new ServiceError('invalid_request', {

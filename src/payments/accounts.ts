@@ -3,7 +3,7 @@ import type { Mode, ProcessorAccount } from '../processors/processor.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { processorCheckMsMax } from './limits.ts';
-import { idsOf, type OpenMarker, openSpace } from './ownership/marker.ts';
+import { type OpenMarker, openSpace, parseOpenId } from './ownership/marker.ts';
 import type { Payment } from './payment.ts';
 import { findPayment } from './payment-store.ts';
 
@@ -25,7 +25,7 @@ export function accountName({ processor, account, mode }: ChargeAccount): string
 }
 
 /** Only the fields of an account, of a payment or of itself. */
-export function accountOf({ processor, account, mode }: ChargeAccount): ChargeAccount {
+export function pickAccount({ processor, account, mode }: ChargeAccount): ChargeAccount {
   return {
     processor,
     ...(account === undefined ? {} : { account }),
@@ -35,7 +35,7 @@ export function accountOf({ processor, account, mode }: ChargeAccount): ChargeAc
 
 /** Records an account. Commit it with the first charge, so that no charge is without it in any backup. Never fails. */
 export function noteAccount(account: ChargeAccount): Write {
-  const value = JSON.stringify(accountOf(account));
+  const value = JSON.stringify(pickAccount(account));
   return { kind: 'put', space: chargeAccountsSpace, id: accountName(account), value, makeSpace: true };
 }
 
@@ -139,7 +139,7 @@ export async function openOfOtherAccounts(
   for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
     const marker = JSON.parse(name) as OpenMarker;
     if (marker.processor !== processor) continue;
-    const payment = await findPayment({ engine }, idsOf(id).paymentId);
+    const payment = await findPayment({ engine }, parseOpenId(id).paymentId);
     const isOfOther = payment?.account !== undefined && payment.account !== account;
     const isOfOtherMode = payment?.mode !== undefined && mode !== undefined && payment.mode !== mode;
     if (payment !== undefined && (isOfOther || isOfOtherMode)) found.add(payment.id);

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { ServiceError } from '../errors.ts';
 import { InFlight } from '../lifecycle.ts';
 import type { Log } from '../log.ts';
@@ -9,13 +10,13 @@ import type { Traces } from '../tracing.ts';
 import { Accounts } from './accounts.ts';
 import type { CardCounts } from './card-testing.ts';
 import type { ItemWriter } from './fulfilment.ts';
-import { LookUpThrottle } from './look-up-throttle.ts';
+import { authenticationLookUpPauseMs, authenticationLookUpsMax, authenticationsPacedMax } from './limits.ts';
 import { Heartbeats } from './ownership/heartbeat.ts';
 import type { Payment } from './payment.ts';
 import type { RoutePolicy } from './payment-routes.ts';
+import { ReplayCache } from './payment-store.ts';
 import { PaymentsLock } from './payments-lock.ts';
 import { Prices } from './prices.ts';
-import { ReplayCache } from './replay-cache.ts';
 
 /** The dependencies of payments, for their own files. Other folders see `Payments` (`payments.ts`). */
 export interface PaymentContext extends ItemWriter {
@@ -100,4 +101,30 @@ export function findProcessor(
   const processor = processors.get(name);
   if (processor !== undefined) return processor;
   throw new ServiceError(processors.has(name) ? 'processor_not_configured' : 'processor_not_found');
+}
+
+/** Paces the look-ups of payments that wait for their cardholder, however often callers ask about them. */
+export class LookUpThrottle<Result> {
+  readonly #begun = new LRUCache<string, true>({
+    max: authenticationsPacedMax,
+    ttl: authenticationLookUpPauseMs,
+  });
+
+  readonly #running = new Map<string, Promise<Result>>();
+
+  /**
+   * Starts a look-up of the payment, or joins the one that is under way. Callers must not use up the calls that recovery may
+   * make.
+   *
+   * @returns undefined if there was a look-up just now, or too many are under way
+   */
+  run(paymentId: string, lookUp: () => Promise<Result>): Promise<Result> | undefined {
+    const running = this.#running.get(paymentId);
+    if (running !== undefined) return running;
+    if (this.#begun.has(paymentId) || this.#running.size >= authenticationLookUpsMax) return undefined;
+    this.#begun.set(paymentId, true);
+    const started = lookUp().finally(() => this.#running.delete(paymentId));
+    this.#running.set(paymentId, started);
+    return started;
+  }
 }

@@ -7,7 +7,7 @@ import { paymentsPageMax, paymentsScannedMax } from './limits.ts';
 import { callerKeyEntry, type Metadata, type Payment, type PaymentPlace } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
 import { findPayment, findPaymentByKey, paymentsAfter, paymentsSince } from './payment-store.ts';
-import { metadataKeyOf, type Price } from './prices.ts';
+import { metadataKey, type Price } from './prices.ts';
 
 /** The payment with this id on this route. Throws `processor_not_found`, `route_not_found`, `payment_not_found`. */
 export async function findPaymentOn(
@@ -119,7 +119,7 @@ export async function findPrice(
     const message = 'This payment route sets no price: the caller chooses the amount.';
     throw new ServiceError('route_not_found', { message });
   }
-  const needed = 'table' in price ? [price.id, price.quantity ?? price.id].map(metadataKeyOf) : [];
+  const needed = 'table' in price ? [price.id, price.quantity ?? price.id].map(metadataKey) : [];
   const other = Object.keys(checkMetadata(metadata)).find((key) => !needed.includes(key));
   if (other !== undefined) {
     const message = 'The price of this payment route does not depend on this query parameter.';

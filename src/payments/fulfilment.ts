@@ -21,7 +21,7 @@ export function awaitedItem(
   paymentId: string,
   metadata: Metadata | undefined,
 ): PaidItem {
-  const textOf = (source: ItemSource): string | undefined => {
+  const resolveSource = (source: ItemSource): string | undefined => {
     if (source === 'charge_id') return undefined;
     return source === 'payment_id' ? paymentId : metadataValue(metadata, source);
   };
@@ -30,7 +30,7 @@ export function awaitedItem(
   if (on_dispute === 'delete') revokedBy.push('dispute');
   return {
     table,
-    ...defined({ id: textOf(id), name: textOf(name) }),
+    ...defined({ id: resolveSource(id), name: resolveSource(name) }),
     ...(revokedBy.length === 0 ? {} : { revokedBy }),
     state: 'awaited',
   };
@@ -66,7 +66,7 @@ export function itemExists(): ServiceError {
 /** Reserves the item's id for this payment; a charge id needs no reservation. */
 export function reserveItem(item: PaidItem, paymentId: string): Write[] {
   if (item.id === undefined) return [];
-  return [{ kind: 'create', space: awaitedSpace, id: entryOf(item), value: paymentId, makeSpace: true }];
+  return [{ kind: 'create', space: awaitedSpace, id: holdId(item), value: paymentId, makeSpace: true }];
 }
 
 export function isItemReservation({ space }: Write): boolean {
@@ -76,22 +76,22 @@ export function isItemReservation({ space }: Write): boolean {
 /** Releases the hold of this payment, if it still has it. */
 export function releaseItem(item: PaidItem, paymentId: string): Write[] {
   if (item.id === undefined || item.state !== 'awaited') return [];
-  return [{ kind: 'delete', space: awaitedSpace, id: entryOf(item), ifValue: paymentId }];
+  return [{ kind: 'delete', space: awaitedSpace, id: holdId(item), ifValue: paymentId }];
 }
 
 /** The write that makes the item of a payment whose charge has succeeded. */
 export function made({ itemWrite }: Pick<ItemWriter, 'itemWrite'>, payment: Payment): Write | undefined {
   const { item } = payment;
-  return item === undefined ? undefined : itemWrite(item.table, contentOf(item, payment));
+  return item === undefined ? undefined : itemWrite(item.table, paidContent(item, payment));
 }
 
 /** The id and the name of the item of a payment whose charge has succeeded. */
-export function contentOf({ id, name }: PaidItem, { chargeId = '' }: Payment): Item {
+export function paidContent({ id, name }: PaidItem, { chargeId = '' }: Payment): Item {
   return { id: id ?? chargeId, name: name ?? chargeId };
 }
 
 /** A hash, so that its length does not depend on the id. */
-function entryOf({ table, id }: PaidItem): string {
+function holdId({ table, id }: PaidItem): string {
   return hash('sha256', JSON.stringify([table, id]), 'base64url');
 }
 

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { Write } from '../storage/engine.ts';
 import type { WriteRejected } from '../storage/records.ts';
 import type { PaymentContext } from './context.ts';
-import { contentOf } from './fulfilment.ts';
+import { paidContent } from './fulfilment.ts';
 import type { PaidItem, Payment, Revocation } from './payment.ts';
 import { type Change, type changePayment, commitChange, requiredPayment } from './payment-store.ts';
 import { isFullyRefunded } from './refund/amounts.ts';
@@ -75,7 +75,7 @@ function itemDeletionIn(
   payment: Payment,
 ): Write | undefined {
   try {
-    return itemDeletion(item.table, contentOf(item, payment));
+    return itemDeletion(item.table, paidContent(item, payment));
   } catch (error) {
     if (error instanceof ServiceError) return undefined;
     throw error;

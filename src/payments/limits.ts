@@ -33,6 +33,8 @@ export const retryStepMs = 60_000;
 export const closeDeclineMsMax = 10_000;
 /** By then a refund's first request is done or lost: twice its time-out. */
 export const refundArrivalMsMax = 2 * processorCallMsMax;
+/** `Retry-After` of a response whose outcome is unknown: most are known after one round of recovery. */
+export const unknownRetryAfterSeconds = 2;
 /** How long a repeated request waits for the first one before the response is 409. */
 export const idempotentWaitMsMax = 10_000;
 /** The wait before a charge in doubt is retried; it doubles from the minimum to the maximum. */

@@ -1,13 +1,20 @@
+import { LRUCache } from 'lru-cache';
+import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { Records, type Stored, WriteRejected } from '../storage/records.ts';
+import { replayCacheMax } from './limits.ts';
 import {
+  actionPlace,
+  buyerAddressPlace,
   chargeEntry,
   chargesSpace,
   idPrefix,
   type Payment,
   paymentKeysSpace,
   paymentsSpace,
+  receiptEmailPlace,
+  tokenPlace,
 } from './payment.ts';
 
 interface Store {
@@ -116,7 +123,7 @@ export function created(space: Space, id: string, value: string): Write {
 
 /** The write that stores a new payment. Fails if there is one with its id. */
 export function paymentCreation(payment: Payment): Write {
-  return created(paymentsSpace, payment.id, textOf(payment));
+  return created(paymentsSpace, payment.id, serialize(payment));
 }
 
 /** The write that names the payment of a processor's charge. Fails if the charge has one. */
@@ -130,13 +137,13 @@ export function replaced(before: Payment, after: Payment): Write {
     kind: 'replace',
     space: paymentsSpace,
     id: before.id,
-    value: textOf(after),
-    ifValue: textOf(before),
+    value: serialize(after),
+    ifValue: serialize(before),
   };
 }
 
 /** A payment's stored text. Cached, because the next change compares with it. */
-function textOf(payment: Payment): string {
+function serialize(payment: Payment): string {
   let text = texts.get(payment);
   if (text === undefined) {
     text = JSON.stringify(payment);
@@ -155,4 +162,48 @@ function read({ value, text }: Stored<StoredPayment>): Payment {
 
 function renamed({ wantedUntil = 0, ...payment }: StoredPayment): Payment {
   return { ...payment, retryUntil: wantedUntil };
+}
+
+/**
+ * The secrets of open charges, in `service:payments`: card tokens, email addresses, next actions and buyers' addresses. Most
+ * payments have none any more; none has an email address without a token, or a buyer's address without a token or an action.
+ */
+export const sealedTokens: SealedRecords = {
+  space: paymentsSpace,
+  exchange(id, text, exchange) {
+    // Parsing every stored payment would take most of the time.
+    if (!text.includes('"sealedToken":') && !text.includes('"sealedAction":')) return text;
+    const payment = JSON.parse(text) as Payment;
+    const { sealedToken, sealedBuyerAddress: address, authentication, details } = payment;
+    const sealedAction = authentication?.sealedAction;
+    const email = details?.sealedReceiptEmail;
+    if (sealedToken === undefined && sealedAction === undefined) return text;
+    return JSON.stringify({
+      ...payment,
+      ...(sealedToken && { sealedToken: exchange(sealedToken, tokenPlace(id)) }),
+      ...(address && { sealedBuyerAddress: exchange(address, buyerAddressPlace(id)) }),
+      ...(email && { details: { ...details, sealedReceiptEmail: exchange(email, receiptEmailPlace(id)) } }),
+      ...(sealedAction && {
+        authentication: { ...authentication, sealedAction: exchange(sealedAction, actionPlace(id)) },
+      }),
+    });
+  },
+};
+
+/**
+ * Caches payments that were requested again, by idempotency key. It holds only succeeded payments, because their key,
+ * request and response never change; proof may still override a decline. Other fields of the cached record, such as
+ * refunds, may be stale; a repeated request does not need them.
+ */
+export class ReplayCache {
+  readonly #byKey = new LRUCache<string, Payment>({ max: replayCacheMax });
+
+  get(keyEntry: string): Payment | undefined {
+    return this.#byKey.get(keyEntry);
+  }
+
+  note(keyEntry: string, payment: Payment): void {
+    if (payment.state !== 'succeeded' || payment.response === undefined) return;
+    this.#byKey.set(keyEntry, payment);
+  }
 }

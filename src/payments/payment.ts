@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
+import type { StoredResponse } from '../envelope.ts';
 import type { Mode } from '../processors/processor.ts';
 import { randomBytes } from '../random.ts';
 import type { EphemeralContext } from '../secrets/encryption-context.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
-import type { StoredResponse } from './stored-response.ts';
 
 /** The record of one payment and all that followed from it, stored for ever in `service:payments` under its id. */
 export interface Payment {

@@ -5,15 +5,12 @@ import type { Write } from '../storage/engine.ts';
 import type { Trace } from '../tracing.ts';
 import { adopt } from './adoption/adopt.ts';
 import { isDeclinedCard } from './card-testing.ts';
-import { cancelPayment } from './charge/cancel.ts';
 import { requestCharge, settleReply } from './charge/execute.ts';
 import { newPayment } from './charge/new-payment.ts';
-import { nextActionOf } from './charge/next-action.ts';
 import { replay, traceReplay } from './charge/replay.ts';
 import { checkChargeRequest, type UncheckedChargeRequest } from './charge/request.ts';
 import { agreePrice, findEarlier, keyEntryFor, reserve } from './charge/reserve.ts';
 import { currentResponse, type PaymentResponse } from './charge/response.ts';
-import { isClientSecret } from './client-secret.ts';
 import { findProcessor, type PaymentContext, type PaymentsOptions, paymentContext } from './context.ts';
 import {
   findPaymentOn,
@@ -31,21 +28,21 @@ import type { Payment, PaymentPlace } from './payment.ts';
 import { findRoute } from './payment-routes.ts';
 import { findPayment, paymentsSince } from './payment-store.ts';
 import type { Price } from './prices.ts';
+import { isClientSecret, openNextAction } from './public-payment.ts';
 import { Comparison } from './reconcile.ts';
 import { type Reconciliation, Reconciliations } from './reconciliations.ts';
 import { Recovery } from './recovery.ts';
 import { type CreateRefundRequest, refundPayment } from './refund/create.ts';
 import type { RefundResponse } from './refund/response.ts';
-import { type Resolution, resolvePayment } from './resolve-payment.ts';
+import { cancelPayment, type Resolution, resolvePayment } from './resolve-payment.ts';
 import type { Adoption, AdoptionOptions } from './types.ts';
 import { takeEvent } from './webhooks.ts';
 
 export { openOfOtherAccounts } from './accounts.ts';
 export { CardTestingLimiter } from './card-testing.ts';
 export { paymentFieldsBesideError } from './charge/response.ts';
-export { sealedTokens } from './charge/sealed-tokens.ts';
 export type { PaymentsOptions } from './context.ts';
-export { paymentMadeAfter } from './payment-store.ts';
+export { paymentMadeAfter, sealedTokens } from './payment-store.ts';
 export { PaymentsLock } from './payments-lock.ts';
 export { buyersPayment, publicPayment } from './public-payment.ts';
 export { publicDifference } from './reconcile.ts';
@@ -167,7 +164,7 @@ export class Payments {
 
   /** What the cardholder must do next, with the processor's secret of the attempt; undefined if the payment does not wait for them. */
   nextAction(payment: Payment): NextAction | undefined {
-    return nextActionOf(this.#context, payment);
+    return openNextAction(this.#context, payment);
   }
 
   /** Whether a text is the client secret of the payment at this place. Compares in constant time. */

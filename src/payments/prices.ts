@@ -97,13 +97,13 @@ export class Prices {
       const { fixed: amount, currency } = price;
       return { amount, currency: currency.toUpperCase(), source: { type: 'fixed' }, checks: [] };
     }
-    const place = this.#placeOf(price, metadata);
+    const place = this.#locate(price, metadata);
     const text = place && (await this.#options.engine.get(place.space, place.id));
     if (place === undefined || text === undefined)
       throw invalid(price.id, `There is no price for this ${price.id}.`);
-    const unitAmount = wholeNumberOf(text);
+    const unitAmount = parseWholeNumber(text);
     if (unitAmount === undefined || unitAmount > amountMax) throw this.#invalidPrice(price.table, place.id);
-    this.#texts.set(entryOf(place), text);
+    this.#texts.set(cacheKey(place), text);
     const found = priceFrom(price, { kind: 'check', ...place, ifValue: text }, metadata);
     if (found.amount > amountMax) {
       const message = `The price of this quantity is above ${amountMax}, the maximum of a payment.`;
@@ -113,15 +113,15 @@ export class Prices {
   }
 
   #remembered(price: Exclude<RoutePrice, 'payer'>, metadata: Metadata | undefined): Price | undefined {
-    const place = 'fixed' in price ? undefined : this.#placeOf(price, metadata);
-    const ifValue = place && this.#texts.get(entryOf(place));
+    const place = 'fixed' in price ? undefined : this.#locate(price, metadata);
+    const ifValue = place && this.#texts.get(cacheKey(place));
     if (ifValue === undefined) return undefined;
     return priceFrom(price as TablePrice, { kind: 'check', ...(place as Place), ifValue }, metadata);
   }
 
   /** Undefined for an id that no item of a table can have. */
-  #placeOf({ table, id: source }: TablePrice, metadata: Metadata | undefined): Place | undefined {
-    const id = metadataValueOf(source, metadata, 'it names the price');
+  #locate({ table, id: source }: TablePrice, metadata: Metadata | undefined): Place | undefined {
+    const id = requireMetadata(source, metadata, 'it names the price');
     try {
       const { space } = this.#options.itemWrite(table, { id, name: '' });
       return { space, id };
@@ -143,7 +143,7 @@ export class Prices {
 
 const nothing = 'nothing was charged.';
 
-function entryOf({ space, id }: Place): string {
+function cacheKey({ space, id }: Place): string {
   return `${space}/${id}`;
 }
 
@@ -154,7 +154,7 @@ function priceFrom(
   metadata: Metadata | undefined,
 ): Price {
   const unitAmount = Number(check.ifValue);
-  const quantity = quantitySource === undefined ? undefined : quantityOf(quantitySource, metadata);
+  const quantity = quantitySource === undefined ? undefined : readQuantity(quantitySource, metadata);
   const source = { type: 'table', table, id: check.id, unitAmount } as const;
   return {
     amount: unitAmount * (quantity ?? 1),
@@ -164,8 +164,8 @@ function priceFrom(
   };
 }
 
-function quantityOf(source: MetadataSource, metadata: Metadata | undefined): number {
-  const quantity = wholeNumberOf(metadataValueOf(source, metadata, 'it is the quantity'));
+function readQuantity(source: MetadataSource, metadata: Metadata | undefined): number {
+  const quantity = parseWholeNumber(requireMetadata(source, metadata, 'it is the quantity'));
   if (quantity === undefined || quantity > quantityMax) {
     throw invalid(
       source,
@@ -176,19 +176,19 @@ function quantityOf(source: MetadataSource, metadata: Metadata | undefined): num
 }
 
 /** One text for each number: no sign, fraction, exponent, leading zero or space. */
-function wholeNumberOf(text: string): number | undefined {
+function parseWholeNumber(text: string): number | undefined {
   return /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : undefined;
 }
 
-function metadataValueOf(source: MetadataSource, metadata: Metadata = {}, why: string): string {
-  const key = metadataKeyOf(source);
+function requireMetadata(source: MetadataSource, metadata: Metadata = {}, why: string): string {
+  const key = metadataKey(source);
   const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
   if (value !== undefined) return value;
   throw invalid(source, `This payment route needs ${source}: ${why}.`);
 }
 
 /** The key of the metadata that a source names. */
-export function metadataKeyOf(source: MetadataSource): string {
+export function metadataKey(source: MetadataSource): string {
   return source.slice('metadata.'.length);
 }
 

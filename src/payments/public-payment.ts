@@ -1,5 +1,17 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { NextAction, RequiresAction } from '../processors/processor.ts';
+import type { Sealer } from '../secrets/sealer.ts';
+import type { Engine } from '../storage/engine.ts';
 import { hasEnded } from './charge-state.ts';
-import type { Payment, PaymentPrice } from './payment.ts';
+import {
+  type Authentication,
+  actionPlace,
+  newProcessorKey,
+  type Payment,
+  type PaymentPlace,
+  type PaymentPrice,
+} from './payment.ts';
+import { findPayment } from './payment-store.ts';
 import { amountRefunded } from './refund/amounts.ts';
 import { publicRefund } from './refund/response.ts';
 
@@ -44,4 +56,51 @@ function publicPrice(price: PaymentPrice) {
 
 function itemId({ item, state, chargeId }: Payment): string | null {
   return item?.id ?? (hasEnded(state) ? (chargeId ?? null) : null);
+}
+
+const purpose = 'counterfoil payment client secret';
+
+/** The key of no payment, so that an unknown payment takes as long to compare as a known one. */
+const keyOfNone = newProcessorKey();
+
+/**
+ * The secret that reads one payment, and nothing else, from a buyer's browser. It is derived, so every response to the
+ * request that made the payment has the same secret, and no record holds it.
+ */
+export function deriveClientSecret({ processorKey }: Pick<Payment, 'processorKey'>): string {
+  return `pcs_${createHmac('sha256', processorKey).update(purpose).digest('base64url')}`;
+}
+
+/** Whether a text is the client secret of the payment with this id on this route. Compares in constant time. */
+export async function isClientSecret(
+  context: { readonly engine: Engine },
+  { processor, route, paymentId }: PaymentPlace,
+  text: string,
+): Promise<boolean> {
+  const found = await findPayment(context, paymentId);
+  const payment = found?.processor === processor && found.route === route ? found : undefined;
+  const secret = Buffer.from(deriveClientSecret(payment ?? { processorKey: keyOfNone }));
+  const sent = Buffer.from(text);
+  return sent.length === secret.length && timingSafeEqual(sent, secret) && payment !== undefined;
+}
+
+/** What the record keeps of an attempt that the cardholder must authenticate. @param until milliseconds since 1970 */
+export function sealAuthentication(
+  { sealer }: { readonly sealer: Pick<Sealer, 'sealWithSharedKey'> },
+  { id }: Payment,
+  { attemptId, action }: RequiresAction,
+  until: number,
+): Authentication {
+  const sealedAction = sealer.sealWithSharedKey(JSON.stringify(action), actionPlace(id));
+  return { attemptId, until, sealedAction };
+}
+
+/** What the cardholder must do next; undefined if the payment does not wait for them. */
+export function openNextAction(
+  { sealer }: { readonly sealer: Pick<Sealer, 'open'> },
+  { id, state, authentication }: Payment,
+): NextAction | undefined {
+  const sealed = authentication?.sealedAction;
+  if (state !== 'requires_action' || sealed === undefined) return undefined;
+  return JSON.parse(sealer.open(sealed, actionPlace(id))) as NextAction;
 }

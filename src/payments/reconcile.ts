@@ -78,7 +78,7 @@ export class Comparison implements ReconcileCounts {
     const found = { paymentId, chargeId, route: payment.route };
     if (this.#seen.has(paymentId)) yield { ...found, what: 'is a second charge of one payment' };
     this.#seen.add(paymentId);
-    for (const what of differencesOf(payment, charge)) yield { ...found, what };
+    for (const what of findDifferences(payment, charge)) yield { ...found, what };
   }
 
   async *#missingThere(signal: AbortSignal | undefined): AsyncGenerator<Difference> {
@@ -99,7 +99,7 @@ export class Comparison implements ReconcileCounts {
   }
 }
 
-function differencesOf(payment: Payment, charge: ProcessorCharge): string[] {
+function findDifferences(payment: Payment, charge: ProcessorCharge): string[] {
   const { state, amount, currency, chargeId } = payment;
   const differences: string[] = [];
   const differs = (what: string, ours: unknown, theirs: unknown) => {

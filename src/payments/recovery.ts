@@ -12,10 +12,10 @@ import {
 } from './limits.ts';
 import {
   claimMarker,
-  idsOf,
   type OpenMarker,
   openSpace,
   type Pause,
+  parseOpenId,
   postponeMarker,
 } from './ownership/marker.ts';
 import { madeAt, type Payment } from './payment.ts';
@@ -62,10 +62,10 @@ export class Recovery {
     const due = Map.groupBy(isOpen ? found : [], ({ processor }) => processor);
     // Also clears the queues of processors with nothing due.
     for (const name of new Set([...due.keys(), ...this.#queues.keys()]))
-      this.#queueOf(name).replace(due.get(name) ?? [], signal);
+      this.#queue(name).replace(due.get(name) ?? [], signal);
   }
 
-  #queueOf(processor: string): RecoveryQueue<Due> {
+  #queue(processor: string): RecoveryQueue<Due> {
     let queue = this.#queues.get(processor);
     if (queue === undefined) {
       queue = new RecoveryQueue((due) => this.#context.inFlight.add(this.#recover(due)));
@@ -101,7 +101,7 @@ export class Recovery {
   async #recover({ id, marker, processor }: Due): Promise<void> {
     const { heartbeats, log } = this.#context;
     await heartbeats.own(id, async () => {
-      const { paymentId, refundId } = idsOf(id);
+      const { paymentId, refundId } = parseOpenId(id);
       try {
         const payment = await this.#claim(id, marker);
         if (payment === undefined) return;
@@ -134,9 +134,9 @@ export class Recovery {
 
   /** @returns the payment, in doubt if it was under way; undefined if another process was faster */
   async #claim(id: string, marker: string): Promise<Payment | undefined> {
-    const payment = await findPayment(this.#context, idsOf(id).paymentId);
+    const payment = await findPayment(this.#context, parseOpenId(id).paymentId);
     if (payment === undefined) return undefined;
-    const inDoubt = asInDoubt(payment, idsOf(id).refundId);
+    const inDoubt = asInDoubt(payment, parseOpenId(id).refundId);
     const writes = [claimMarker(this.#context, id, marker)];
     if (inDoubt !== payment) writes.push(replaced(payment, inDoubt));
     return (await this.#context.engine.commit(writes)) === undefined ? inDoubt : undefined;
@@ -219,7 +219,7 @@ class OpenPaymentCounts {
   }
 
   note(openId: string, marker: OpenMarker): void {
-    const { paymentId, refundId } = idsOf(openId);
+    const { paymentId, refundId } = parseOpenId(openId);
     if (refundId !== undefined) {
       this.#refunds++;
       return;

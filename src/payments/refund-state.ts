@@ -1,5 +1,5 @@
+import type { StoredResponse } from '../envelope.ts';
 import { type Transitions, transition } from './charge-state.ts';
-import type { StoredResponse } from './stored-response.ts';
 
 /**
  * The states of a refund and its legal transitions. As with a charge, the commit that reserves it stores it as `calling`.

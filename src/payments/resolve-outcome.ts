@@ -17,7 +17,7 @@ export interface Age {
 }
 
 /** If the clock moved backwards, the age is unknown: only look the charge up, and never give up. */
-export function ageOf(createdAt: string, now: number, { keyLifeMs }: Processor): Age {
+export function measureAge(createdAt: string, now: number, { keyLifeMs }: Processor): Age {
   const ageMs = now - Date.parse(createdAt);
   const isConclusive = ageMs > -clockStepMsMax;
   return {
@@ -42,9 +42,9 @@ export async function resolveOutcome<Known extends Outcome>(
   lookUp: () => Promise<LookUp<Known>>,
   end: () => Promise<Known | Canceled | Unknown>,
 ): Promise<LookUp<Known | Unknown>> {
-  const reply = await call?.().catch(unknownOf);
+  const reply = await call?.().catch(unknownAfter);
   if (reply !== undefined && isProof(reply)) return reply;
-  const found = await lookUp().catch(unknownOf);
+  const found = await lookUp().catch(unknownAfter);
   if (reply === undefined || !isConclusive(reply) || found.kind !== 'absent') return found;
   const ended = await end();
   if (isCanceled(ended)) return reply;
@@ -67,7 +67,7 @@ function isCanceled(outcome: Outcome): outcome is Canceled {
 }
 
 /** An adapter that throws proves nothing. */
-export function unknownOf(error: unknown): Unknown {
+export function unknownAfter(error: unknown): Unknown {
   return { kind: 'unknown', detail: `the adapter threw ${(error as Error).name}` };
 }
 
@@ -79,6 +79,6 @@ export function isConclusive<Any extends Outcome>(
 }
 
 /** For the log, if the outcome is unknown. */
-export function detailOf(outcome: Outcome & { readonly detail?: string }): string {
+export function describeOutcome(outcome: Outcome & { readonly detail?: string }): string {
   return outcome.kind === 'absent' ? 'not in the processor’s records' : (outcome.detail ?? outcome.kind);
 }

@@ -1,5 +1,6 @@
 /** What other folders see of the data of payments: the types that the methods of `Payments` take and return. */
 
+export type { StoredResponse } from '../envelope.ts';
 export type { Adoption, AdoptionOptions } from './adoption/adopt.ts';
 export type { Adopted } from './adoption/charges.ts';
 export { ownDeclineCodes } from './charge/outcome.ts';
@@ -14,4 +15,3 @@ export type { Reconciliation } from './reconciliations.ts';
 export type { PublicRefund, RefundResponse } from './refund/response.ts';
 export { refundStates } from './refund-state.ts';
 export type { Resolution } from './resolve-payment.ts';
-export type { StoredResponse } from './stored-response.ts';

@@ -13,7 +13,7 @@ import { resolveAuthentication } from './charge/authenticate.ts';
 import { closeDecline } from './charge/look-up.ts';
 import type { Outcome } from './charge/outcome.ts';
 import { settleCharge } from './charge/settle.ts';
-import { withEvent } from './charge/settled-record.ts';
+import { withEvent } from './charge/settlement.ts';
 import { isFinal } from './charge-state.ts';
 import { findProcessor, type PaymentContext, type SettleRefundContext } from './context.ts';
 import { changeRevokingItem } from './item-revocation.ts';
@@ -73,7 +73,7 @@ async function handle(
   processor: ConnectedProcessor,
   event: ProcessorEvent,
 ): Promise<EventOutcome> {
-  const payment = await paymentOf(context, processor, event);
+  const payment = await findEventPayment(context, processor, event);
   // Other systems may use the same processor account.
   if (payment === undefined) return 'irrelevant';
   if (payment.events?.includes(event.id)) return 'repeated';
@@ -84,18 +84,18 @@ async function handle(
   return 'taken';
 }
 
-async function paymentOf(
+async function findEventPayment(
   context: Pick<PaymentContext, 'engine'>,
   processor: ConnectedProcessor,
   { change }: ProcessorEvent,
 ): Promise<Payment | undefined> {
   if (change.about === 'charge') return paymentOn(context, processor, change.paymentId);
   const known = await findPaymentByCharge(context, processor.name, change.chargeId);
-  return known ?? paymentInDoubtOf(context, processor, change.chargeId);
+  return known ?? findPaymentInDoubt(context, processor, change.chargeId);
 }
 
 /** An event may arrive before its charge is settled: then its charge id is not stored yet. */
-async function paymentInDoubtOf(
+async function findPaymentInDoubt(
   context: Pick<PaymentContext, 'engine'>,
   processor: ConnectedProcessor,
   chargeId: string,
@@ -165,13 +165,13 @@ async function applyRefund(
   change: RefundChange,
 ): Promise<void> {
   const { processorRefundId, state } = change;
-  const known = refundOf(payment, change);
+  const known = findReported(payment, change);
   if (known === undefined) return noteRefund(context, payment.id, eventId, change);
   const outcome: RefundOutcome = { kind: state, processorRefundId };
   await settleRefund(context, payment.id, known.id, { outcome, eventId, basis: 'proof' });
 }
 
-function refundOf(payment: Payment, { refundId, processorRefundId }: RefundChange): Refund | undefined {
+function findReported(payment: Payment, { refundId, processorRefundId }: RefundChange): Refund | undefined {
   const ours = refundId === undefined ? undefined : findRefund(payment, refundId);
   return ours ?? payment.refunds?.find((refund) => refund.processorRefundId === processorRefundId);
 }
@@ -186,7 +186,7 @@ async function noteRefund(
   const { processorRefundId, state, amount } = change;
   const createdAt = new Date(context.now()).toISOString();
   const { payment } = await changeRevokingItem(context, paymentId, (before) => {
-    if (refundOf(before, change) !== undefined) return undefined;
+    if (findReported(before, change) !== undefined) return undefined;
     const refund: Refund = { id: processorRefundId, state, amount, createdAt, processorRefundId };
     return { payment: { ...withRefund(before, refund), events: withEvent(before, eventId) } };
   });

@@ -10,7 +10,7 @@ import { matches, matchesFamily } from './session-filter.ts';
 import { sessionRecords } from './sessions.ts';
 import { type RefreshFamily, refreshFamilies } from './tokens/refresh-family.ts';
 import type { Session, SessionFilter } from './types.ts';
-import { isUserKey, userKeyOf } from './types.ts';
+import { isUserKey, userKeyInId } from './types.ts';
 import { userRecords } from './user-records.ts';
 import { type StoredUser, userProfiles } from './users.ts';
 
@@ -184,8 +184,8 @@ export class AccessEnding {
 
   /** Users with a session that matches, then users with tokens that match. */
   async *#usersOf(filter: SessionFilter): AsyncGenerator<string> {
-    yield* ownersOf(this.#sessions, (session) => matches(session, filter));
-    yield* ownersOf(this.#families, (family) => matchesFamily(family, filter, new Set()));
+    yield* listOwners(this.#sessions, (session) => matches(session, filter));
+    yield* listOwners(this.#families, (family) => matchesFamily(family, filter, new Set()));
   }
 
   /** Also of a record that has changed since it was read. */
@@ -195,15 +195,15 @@ export class AccessEnding {
 }
 
 /** The users of the records that match, each once. */
-async function* ownersOf<Value extends object>(
+async function* listOwners<Value extends object>(
   records: Records<Value>,
   isMeant: (value: Value) => boolean,
 ): AsyncGenerator<string> {
   let last: string | undefined;
   for await (const page of records.pages()) {
     for (const { id, value } of page) {
-      if (userKeyOf(id) === last || !isMeant(value)) continue;
-      last = userKeyOf(id);
+      if (userKeyInId(id) === last || !isMeant(value)) continue;
+      last = userKeyInId(id);
       yield last;
     }
   }

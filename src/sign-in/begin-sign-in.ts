@@ -1,9 +1,9 @@
 import { ServiceError } from '../errors.ts';
 import { webOriginOf } from '../origins.ts';
-import { addressesOf, type SignInContext } from './context.ts';
+import { integrationUrls, type SignInContext } from './context.ts';
 import { asSignInError } from './finish-sign-in.ts';
 import { returnUrlCharactersMax } from './limits.ts';
-import { digestOf } from './random-text.ts';
+import { digest } from './random-text.ts';
 import { SignInError } from './sign-in-error.ts';
 import { isChallenge } from './tokens/sign-in-code.ts';
 import { type BegunSignIn, isProviderName, type SignInRequest } from './types.ts';
@@ -40,12 +40,12 @@ export async function beginSignIn(
   const codeChallenge = appChallenge(link, returnTo.isOurs);
 
   const checks = context.pending.newChecks();
-  const client = { ...integration, redirectUri: addressesOf(context, integration).redirectUri };
+  const client = { ...integration, redirectUri: integrationUrls(context, integration).redirectUri };
   const authorizationUrl = await context.providers[provider].begin(client, checks).catch(asSignInError);
   const request = {
     provider,
     integration: name,
-    clientDigest: digestOf(clientId),
+    clientDigest: digest(clientId),
     ...(registrationId === undefined ? {} : { registrationId }),
     returnTo,
     ...(codeChallenge === undefined ? {} : { codeChallenge }),
@@ -87,7 +87,7 @@ export function againUrl(
   if (!isProviderName(provider) || !/^[a-z0-9-]+$/.test(name)) return undefined;
   // No link begins a sign-in to the console: its page does.
   if (request?.isForConsole) return `${context.origin}/console`;
-  const { signInUrl } = addressesOf(context, { provider, name });
+  const { signInUrl } = integrationUrls(context, { provider, name });
   return request === undefined ? signInUrl : `${signInUrl}?${linkQuery(request, context.origin)}`;
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Requester } from '../audit/audit.ts';
-import { addressesOf, type SignInContext } from './context.ts';
+import { integrationUrls, type SignInContext } from './context.ts';
 import { signOutUrlMsMax } from './limits.ts';
 import type { Session } from './types.ts';
 import { userKey } from './types.ts';
@@ -49,7 +49,7 @@ export async function providerSignOutUrl(
     const client = await context.integrations.findClient(identity.provider, identity.integration);
     // After a new registration it may be another provider.
     if (client.registrationId !== registrationId) return undefined;
-    const { redirectUri } = addressesOf(context, client);
+    const { redirectUri } = integrationUrls(context, client);
     const pending = context.providers[identity.provider].signOutUrl(
       { ...client, redirectUri },
       `${context.origin}${context.prefix}/v3/auth/signed-out`,

@@ -89,7 +89,7 @@ export class ConsoleApprovals {
         throw invalid(`${integration} is not approved for the console. ${howToApprove}`);
       return found;
     }
-    const approved = (await this.#all()).flatMap((stored) => registrationOf(stored) ?? []);
+    const approved = (await this.#all()).flatMap((stored) => consoleRegistration(stored) ?? []);
     const [only] = approved;
     if (only === undefined) throw invalid(`No integration is approved for the console. ${howToApprove}`);
     if (approved.length === 1) return only;
@@ -111,7 +111,7 @@ export class ConsoleApprovals {
 
   async #registration(integration: string): Promise<ConsoleRegistration | undefined> {
     const stored = await this.#records.get(integration);
-    return stored && registrationOf(stored);
+    return stored && consoleRegistration(stored);
   }
 
   async #change(
@@ -140,7 +140,7 @@ export class ConsoleApprovals {
 }
 
 /** Undefined unless it is approved. */
-function registrationOf(stored: StoredIntegration): ConsoleRegistration | undefined {
+function consoleRegistration(stored: StoredIntegration): ConsoleRegistration | undefined {
   const { registrationId: id, consoleApproval, provider, name } = stored;
   if (consoleApproval === undefined || id === undefined) return undefined;
   return { id, integration: `${provider}/${name}` };

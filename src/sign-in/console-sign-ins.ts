@@ -104,11 +104,11 @@ export class ConsoleSignIns {
     if (registration?.id === undefined || registration.id !== session.registrationId) return undefined;
     const { consoleApproval: approval } = registration;
     if (approval === undefined || approval !== session.consoleApproval) return undefined;
-    return { stored, person: personOf(session, registration.id) };
+    return { stored, person: signedInPerson(session, registration.id) };
   }
 }
 
-function personOf({ identity }: Session, registration: string): SignedInPerson {
+function signedInPerson({ identity }: Session, registration: string): SignedInPerson {
   const { name } = identity;
   return { user: userKey(identity), registration, ...(name === undefined ? {} : { name }) };
 }

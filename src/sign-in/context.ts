@@ -48,7 +48,7 @@ export interface AppTokens {
 }
 
 /** The public addresses of the routes of an integration. */
-export function addressesOf(
+export function integrationUrls(
   { origin, prefix }: Pick<SignInContext, 'origin' | 'prefix'>,
   { provider, name }: { readonly provider: string; readonly name: string },
 ): { readonly redirectUri: string; readonly signInUrl: string } {

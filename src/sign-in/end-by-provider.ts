@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { ProviderFailure } from '../identity/provider.ts';
-import { addressesOf, type SignInContext } from './context.ts';
+import { integrationUrls, type SignInContext } from './context.ts';
 import type { SessionFilter } from './types.ts';
 import { userKey } from './types.ts';
 
@@ -22,7 +22,7 @@ export async function endByProvider(
   { provider, name, token, requestId }: ProviderLogout,
 ): Promise<void> {
   const client = await context.integrations.findClient(provider, name);
-  const { redirectUri } = addressesOf(context, client);
+  const { redirectUri } = integrationUrls(context, client);
   const logout = await context.providers[client.provider]
     .readLogoutToken({ ...client, redirectUri }, token)
     .catch(asError);

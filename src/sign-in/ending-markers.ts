@@ -1,7 +1,7 @@
 import { type AdministrativeAct, audited } from '../audit/audit.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
-import { digestOf, randomText } from './random-text.ts';
+import { digest, randomText } from './random-text.ts';
 import type { SessionFilter } from './types.ts';
 
 /** The access that ends. */
@@ -101,5 +101,5 @@ export function deletionId(user: string): string {
 /** The same ending has the same id, so that a repeated request continues it. */
 function markerId({ filter, deletesUser }: Extent): string {
   if (deletesUser && filter.user !== undefined) return deletionId(filter.user);
-  return `end.${digestOf(JSON.stringify(Object.entries(filter).toSorted()))}`;
+  return `end.${digest(JSON.stringify(Object.entries(filter).toSorted()))}`;
 }

@@ -2,10 +2,10 @@ import { audited, type Requester } from '../audit/audit.ts';
 import { ServiceError } from '../errors.ts';
 import { type Checks, type ProvenIdentity, ProviderFailure } from '../identity/provider.ts';
 import { currentSession, signOut } from './browser-session.ts';
-import { type AppRequest, addressesOf, type SignInContext } from './context.ts';
+import { type AppRequest, integrationUrls, type SignInContext } from './context.ts';
 import type { IntegrationClient } from './integrations.ts';
 import { callbackCharactersMax } from './limits.ts';
-import { digestOf } from './random-text.ts';
+import { digest } from './random-text.ts';
 import type { NewSession, OpenedSession } from './sessions.ts';
 import { SignInError } from './sign-in-error.ts';
 import type { SignInRequest } from './types.ts';
@@ -59,7 +59,7 @@ export async function finishSignIn(
 ): Promise<FinishedSignIn | undefined> {
   const { provider, name, parameters } = callback;
   const client = await context.integrations.findClient(provider, name);
-  const state = stateOf(parameters);
+  const state = requireState(parameters);
   if (await isBack(context, state, callback.sessionCookie)) return undefined;
   const { request, checks, begunAt } = context.pending.read(state, callback.cookieOf);
   callback.onFound(request);
@@ -76,7 +76,7 @@ export async function finishSignIn(
   };
   // Before a session of another user ends for this sign-in.
   await recent.checks(proven, begunAt);
-  await appRequestOf(context, request);
+  await findAppRequest(context, request);
   const requester = { by: 'user', requestId: callback.requestId } as const;
   const isForConsole = request.isForConsole === true;
   const admitted = isForConsole
@@ -89,12 +89,12 @@ export async function finishSignIn(
       ...admitted,
       ...(client.registrationId === undefined ? {} : { registrationId: client.registrationId }),
       ...(providerSession === undefined ? {} : { providerSession }),
-      stateDigest: digestOf(state),
+      stateDigest: digest(state),
     },
     async (session) => {
       // Again for each commit: what was taken away in the meantime stays away.
       const unended = await recent.checks(session, begunAt);
-      const app = await appRequestOf(context, request);
+      const app = await findAppRequest(context, request);
       const issued = app === undefined ? undefined : context.appTokens.newCode(session, app);
       code = issued?.code;
       const act = audited({ what: 'user.signed_in', on: user, ...requester }, context.now());
@@ -102,7 +102,7 @@ export async function finishSignIn(
     },
   );
   if (!opened.isRenewed || code !== undefined) await context.accessEnding.trim(user);
-  return { ...opened, isForConsole, location: locationOf(request, code) };
+  return { ...opened, isForConsole, location: returnLocation(request, code) };
 }
 
 /** Exchanges the code, if the response belongs to the integration and the client that the sign-in began with. */
@@ -117,9 +117,9 @@ async function prove(
   if (request.provider !== client.provider || request.integration !== client.name)
     throw new SignInError('other_provider', 'integration');
   const isSameClient =
-    request.clientDigest === digestOf(client.clientId) && request.registrationId === client.registrationId;
+    request.clientDigest === digest(client.clientId) && request.registrationId === client.registrationId;
   if (!isSameClient) throw new SignInError('other_provider', 'client');
-  const { redirectUri } = addressesOf(context, client);
+  const { redirectUri } = integrationUrls(context, client);
   return context.providers[client.provider]
     .finish({ ...client, redirectUri }, parameters, checks)
     .catch(asSignInError);
@@ -128,7 +128,7 @@ async function prove(
 /** Whether this browser is already signed in by the sign-in with this state. */
 async function isBack(context: SignInContext, state: string, cookie: string | undefined): Promise<boolean> {
   const session = cookie === undefined ? undefined : await context.sessions.find(cookie);
-  if (session?.stateDigest !== digestOf(state)) return false;
+  if (session?.stateDigest !== digest(state)) return false;
   return (await currentSession(context, cookie)) !== undefined;
 }
 
@@ -145,7 +145,7 @@ async function admitToApp(
   return { cookieBefore: cookie };
 }
 
-function stateOf(parameters: URLSearchParams): string {
+function requireState(parameters: URLSearchParams): string {
   const isTwice = singleParameters.some((name) => parameters.getAll(name).length > 1);
   const state = parameters.get('state');
   if (isTwice || state === null || parameters.toString().length > callbackCharactersMax) {
@@ -158,7 +158,7 @@ function stateOf(parameters: URLSearchParams): string {
  * The code request of an app on another origin; undefined if the browser returns to our own. Throws if the integration, its
  * registration or that address has been taken away since the sign-in began.
  */
-async function appRequestOf(
+async function findAppRequest(
   { integrations }: SignInContext,
   request: SignInRequest,
 ): Promise<AppRequest | undefined> {
@@ -174,7 +174,7 @@ async function appRequestOf(
 }
 
 /** Appends the code, and the state of the app. The registered address is not normalized. */
-function locationOf({ returnTo: { url }, appState }: SignInRequest, code: string | undefined): string {
+function returnLocation({ returnTo: { url }, appState }: SignInRequest, code: string | undefined): string {
   if (code === undefined) return url;
   const state = appState === undefined ? '' : `&state=${encodeURIComponent(appState)}`;
   return `${url}${url.includes('?') ? '&' : '?'}code=${encodeURIComponent(code)}${state}`;

@@ -176,7 +176,7 @@ export class Integrations {
     for await (const { id, value } of found) {
       if (!id.startsWith(prefix)) break;
       if (integrations.length === integrationsPageMax)
-        return { integrations, next: placeOf(integrations.at(-1)) };
+        return { integrations, next: integrationPath(integrations.at(-1)) };
       integrations.push(shown(value));
     }
     return { integrations, next: undefined };
@@ -219,7 +219,7 @@ export class Integrations {
   }
 }
 
-function placeOf(integration: Integration | undefined): string | undefined {
+function integrationPath(integration: Integration | undefined): string | undefined {
   return integration === undefined ? undefined : `${integration.provider}/${integration.name}`;
 }
 

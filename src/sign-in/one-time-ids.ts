@@ -1,7 +1,7 @@
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import { digestOf } from './random-text.ts';
+import { digest } from './random-text.ts';
 
 /** An id that is valid for one use, until it expires. The same id must always have the same expiry: the record has both. */
 export interface OneTimeId {
@@ -35,7 +35,7 @@ export class OneTimeIds {
 
   /** Removes the records of expired ids. */
   async sweep(signal: AbortSignal): Promise<void> {
-    const end = stampOf(this.#now());
+    const end = timeStamp(this.#now());
     while (!signal.aborted) {
       const old: Write[] = [];
       const scan = await this.#engine.scan(space, { limit: commitWritesMax });
@@ -50,14 +50,14 @@ export class OneTimeIds {
 }
 
 /** A timestamp whose text sorts by time. */
-export function stampOf(time: number): string {
+export function timeStamp(time: number): string {
   return Math.max(0, Math.floor(time)).toString(36).padStart(stampCharacters, '0');
 }
 
-export function timeOf(stamp: string): number {
+export function readTimeStamp(stamp: string): number {
   return Number.parseInt(stamp.slice(0, stampCharacters), 36);
 }
 
 function recordId({ kind, id, expiresAt }: OneTimeId): string {
-  return `${stampOf(expiresAt)}.${digestOf(JSON.stringify([kind, id]))}`;
+  return `${timeStamp(expiresAt)}.${digest(JSON.stringify([kind, id]))}`;
 }

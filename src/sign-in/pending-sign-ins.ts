@@ -4,8 +4,8 @@ import type { EncryptionContext } from '../secrets/encryption-context.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { signInMsMax } from './limits.ts';
-import { type OneTimeId, type OneTimeIds, stampOf, timeOf } from './one-time-ids.ts';
-import { digestOf, randomText } from './random-text.ts';
+import { type OneTimeId, type OneTimeIds, readTimeStamp, timeStamp } from './one-time-ids.ts';
+import { digest, randomText } from './random-text.ts';
 import { SignInError } from './sign-in-error.ts';
 import type { BegunSignIn, SignInRequest } from './types.ts';
 
@@ -38,7 +38,7 @@ export class PendingSignIns {
 
   /** New checks for a sign-in. */
   newChecks(): Checks {
-    const state = `${stampOf(this.#context.now())}.${randomText()}`;
+    const state = `${timeStamp(this.#context.now())}.${randomText()}`;
     return { state, nonce: randomText(), codeVerifier: randomText() };
   }
 
@@ -46,8 +46,8 @@ export class PendingSignIns {
   seal(request: SignInRequest, checks: Checks): BegunSignIn {
     const { state, nonce, codeVerifier } = checks;
     const sealed: SealedSignIn = { ...request, nonce, codeVerifier };
-    const cookie = this.#context.sealer.seal(JSON.stringify(sealed), placeOf(state));
-    return { checks, cookieSuffix: cookieSuffixOf(state), cookie };
+    const cookie = this.#context.sealer.seal(JSON.stringify(sealed), stateContext(state));
+    return { checks, cookieSuffix: cookieSuffix(state), cookie };
   }
 
   /** Opens the cookie of a state. `begunAt` is in milliseconds since 1970. Throws `callback`, `unknown_state` (expired) or `other_browser`. */
@@ -56,11 +56,11 @@ export class PendingSignIns {
     cookieOf: (cookieSuffix: string) => string | undefined,
   ): { readonly request: SignInRequest; readonly checks: Checks; readonly begunAt: number } {
     if (!statePattern.test(state)) throw new SignInError('callback', 'state');
-    const begunAt = timeOf(state);
+    const begunAt = readTimeStamp(state);
     const age = this.#context.now() - begunAt;
     if (age > signInMsMax || age < -clockToleranceSeconds * 1_000)
       throw new SignInError('unknown_state', 'expired');
-    const cookie = cookieOf(cookieSuffixOf(state));
+    const cookie = cookieOf(cookieSuffix(state));
     if (cookie === undefined) throw new SignInError('other_browser');
     const { nonce, codeVerifier, ...request } = this.#open(cookie, state);
     return { request, checks: { state, nonce, codeVerifier }, begunAt };
@@ -72,13 +72,13 @@ export class PendingSignIns {
    */
   async use(state: string): Promise<void> {
     const { engine, oneTimeIds } = this.#context;
-    if ((await engine.commit([oneTimeIds.use(idOf(state))])) !== undefined)
+    if ((await engine.commit([oneTimeIds.use(oneTimeState(state))])) !== undefined)
       throw new SignInError('unknown_state', 'used');
   }
 
   #open(cookie: string, state: string): SealedSignIn {
     try {
-      return JSON.parse(this.#context.sealer.open(cookie, placeOf(state))) as SealedSignIn;
+      return JSON.parse(this.#context.sealer.open(cookie, stateContext(state))) as SealedSignIn;
     } catch (error) {
       throw new SignInError('other_browser', 'the cookie cannot be decrypted', error);
     }
@@ -86,14 +86,14 @@ export class PendingSignIns {
 }
 
 /** Stored for twice the life of the cookie: a clock set back by less than that life makes no used state valid again. */
-function idOf(state: string): OneTimeId {
-  return { kind: 'sign_in_state', id: state, expiresAt: timeOf(state) + 2 * signInMsMax };
+function oneTimeState(state: string): OneTimeId {
+  return { kind: 'sign_in_state', id: state, expiresAt: readTimeStamp(state) + 2 * signInMsMax };
 }
 
-function cookieSuffixOf(state: string): string {
-  return `${state.slice(0, state.indexOf('.'))}-${digestOf(state).slice(0, 8)}`;
+function cookieSuffix(state: string): string {
+  return `${state.slice(0, state.indexOf('.'))}-${digest(state).slice(0, 8)}`;
 }
 
-function placeOf(state: string): EncryptionContext {
-  return { record: 'sign-in', name: digestOf(state), field: 'begun' };
+function stateContext(state: string): EncryptionContext {
+  return { record: 'sign-in', name: digest(state), field: 'begun' };
 }

@@ -10,6 +10,6 @@ export function randomText(): string {
 }
 
 /** The digest of a secret. The store has only digests, so that its reader cannot sign in with them. */
-export function digestOf(text: string): string {
+export function digest(text: string): string {
   return hash('sha256', text, 'base64url');
 }

@@ -1,7 +1,7 @@
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
 import { endingsRememberedMax, endingsRememberedMs, signInMsMax } from './limits.ts';
-import { digestOf } from './random-text.ts';
+import { digest } from './random-text.ts';
 import { type Filtered, meets } from './session-filter.ts';
 import { SignInError } from './sign-in-error.ts';
 import type { SessionFilter } from './types.ts';
@@ -93,7 +93,7 @@ function userId(user: string): string {
 }
 
 function providerSessionId(id: string): string {
-  return `provider-session.${digestOf(id)}`;
+  return `provider-session.${digest(id)}`;
 }
 
 /** The oldest of too many become one that means everybody with the key: their sign-ins under way must begin again. */

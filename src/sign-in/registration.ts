@@ -109,10 +109,10 @@ export function readCredentials(
   isNamed: (host: string) => boolean = () => false,
 ): Credentials {
   rejectUnknownFields(provider, fields);
-  const clientId = visibleAscii(oneOf(provider, fields, 'CLIENT_ID'));
-  const clientSecret = visibleAscii(oneOf(provider, fields, 'CLIENT_SECRET'));
+  const clientId = visibleAscii(requireField(provider, fields, 'CLIENT_ID'));
+  const clientSecret = visibleAscii(requireField(provider, fields, 'CLIENT_SECRET'));
   if (!identityProviders[provider].needsIssuer) return { clientId, clientSecret };
-  return { clientId, clientSecret, issuer: issuerOf(oneOf(provider, fields, 'ISSUER'), isNamed) };
+  return { clientId, clientSecret, issuer: checkIssuer(requireField(provider, fields, 'ISSUER'), isNamed) };
 }
 
 interface Field {
@@ -131,7 +131,7 @@ function rejectUnknownFields(provider: ProviderName, fields: CredentialFields): 
 }
 
 /** The value under the neutral name or under the provider's; if both are sent, they must be equal. */
-function oneOf(provider: ProviderName, fields: CredentialFields, name: string): Field {
+function requireField(provider: ProviderName, fields: CredentialFields, name: string): Field {
   const neutral = `IDP_${name}`;
   const own = `${identityProviders[provider].prefix}_${name}`;
   const value = fields[neutral] ?? fields[own];
@@ -150,7 +150,7 @@ function visibleAscii({ name, value }: Field): string {
   return value;
 }
 
-function issuerOf({ name, value }: Field, isNamed: (host: string) => boolean): string {
+function checkIssuer({ name, value }: Field, isNamed: (host: string) => boolean): string {
   const url = value.length <= issuerCharactersMax && URL.canParse(value) ? new URL(value) : undefined;
   const plainHttpAllowed =
     url !== undefined && url.protocol === 'http:' && (isLoopback(url.hostname) || isNamed(url.hostname));

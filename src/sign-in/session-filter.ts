@@ -34,14 +34,14 @@ export function meets(
   const isUnknown = user !== undefined && each.providerSession === undefined;
   return (
     (user === undefined || user === userKey(each.identity)) &&
-    (integration === undefined || integration === integrationOf(each)) &&
-    (integrations === undefined || integrations.includes(integrationOf(each))) &&
+    (integration === undefined || integration === integrationPath(each)) &&
+    (integrations === undefined || integrations.includes(integrationPath(each))) &&
     (issuer === undefined || issuer === each.identity.issuer) &&
     (providerSession === undefined || !isOther || isUnknown) &&
     (createdBefore === undefined || each.createdAt < createdBefore)
   );
 }
 
-function integrationOf({ identity }: Pick<Session, 'identity'>): string {
+function integrationPath({ identity }: Pick<Session, 'identity'>): string {
   return `${identity.provider}/${identity.integration}`;
 }

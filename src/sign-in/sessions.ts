@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records, type Stored } from '../storage/records.ts';
 import { sessionSeenStepMs, sessionsCachedMax } from './limits.ts';
-import { digestOf, randomText } from './random-text.ts';
+import { digest, randomText } from './random-text.ts';
 import { matches } from './session-filter.ts';
 import type { SessionFilter } from './types.ts';
 import { isOver, type Session, userKey } from './types.ts';
@@ -172,5 +172,5 @@ export function isSessionCookie(text: string): boolean {
 
 /** The id of the record in `service:sessions`. It does not reveal the secret. */
 export function recordId(cookie: string): string {
-  return `${cookie.slice(0, userKeyCharacters)}.${digestOf(cookie.slice(userKeyCharacters + 1))}`;
+  return `${cookie.slice(0, userKeyCharacters)}.${digest(cookie.slice(userKeyCharacters + 1))}`;
 }

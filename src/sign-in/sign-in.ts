@@ -9,7 +9,7 @@ import { againUrl, beginSignIn, type SignInLink } from './begin-sign-in.ts';
 import { currentSession, providerSignOutUrl, signOut } from './browser-session.ts';
 import type { ApprovedClient } from './console-approvals.ts';
 import type { ConsoleSignIns } from './console-sign-ins.ts';
-import { addressesOf, type SignInContext } from './context.ts';
+import { integrationUrls, type SignInContext } from './context.ts';
 import { endByProvider, type ProviderLogout } from './end-by-provider.ts';
 import { type Callback, type FinishedSignIn, finishSignIn } from './finish-sign-in.ts';
 import { type IntegrationPage, Integrations } from './integrations.ts';
@@ -230,7 +230,7 @@ export class SignIn {
 
   /** The public addresses of the routes of an integration. */
   addresses(integration: Named): { readonly redirectUri: string; readonly signInUrl: string } {
-    return addressesOf(this.#context, integration);
+    return integrationUrls(this.#context, integration);
   }
 
   /** Removes the records of used states and logout tokens that have expired. */

@@ -60,7 +60,7 @@ export function userKey({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'
 }
 
 /** The user key of a record id, `<user key>.<rest>`. */
-export function userKeyOf(recordId: string): string {
+export function userKeyInId(recordId: string): string {
   return recordId.slice(0, userKeyCharacters);
 }
 
@@ -104,7 +104,7 @@ export interface Session {
 }
 
 /** When a session ends if it is not used any more, in milliseconds since 1970. */
-export function endOf({ createdAt, lastSeenAt, endsAt = Number.POSITIVE_INFINITY }: Session): number {
+export function sessionEnd({ createdAt, lastSeenAt, endsAt = Number.POSITIVE_INFINITY }: Session): number {
   return Math.min(createdAt + sessionMsMax, lastSeenAt + sessionIdleMsMax, endsAt);
 }
 
@@ -152,7 +152,7 @@ export function publicSession(session: Session) {
     integration: identity.integration,
     created_at: new Date(createdAt).toISOString(),
     last_seen_at: new Date(lastSeenAt).toISOString(),
-    expires_at: new Date(endOf(session)).toISOString(),
+    expires_at: new Date(sessionEnd(session)).toISOString(),
   };
 }
 

@@ -1,6 +1,6 @@
 import { scanPageItemsMax } from '../storage/limits.ts';
 import type { Records, Stored } from '../storage/records.ts';
-import { userKeyOf } from './types.ts';
+import { userKeyInId } from './types.ts';
 
 /** Most users have a few sessions. */
 const firstPageItems = 16;
@@ -15,7 +15,7 @@ export async function* userRecords<Value extends object>(
   for (let limit = firstPageItems; ; limit = Math.min(2 * limit, scanPageItemsMax)) {
     let count = 0;
     for await (const stored of records.list({ after, limit })) {
-      if (userKeyOf(stored.id) !== user) return;
+      if (userKeyInId(stored.id) !== user) return;
       yield stored;
       after = stored.id;
       count++;

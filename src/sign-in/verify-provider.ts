@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { type FailureReason, ProviderFailure } from '../identity/provider.ts';
-import { addressesOf, type SignInContext } from './context.ts';
+import { integrationUrls, type SignInContext } from './context.ts';
 import type { RegistrationFields } from './registration.ts';
 import { identityProviders, isProviderName } from './types.ts';
 
@@ -23,7 +23,7 @@ export async function verifyProvider(
 ): Promise<void> {
   const registration = context.integrations.read(provider, name, fields);
   if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
-  const { redirectUri } = addressesOf(context, { provider, name });
+  const { redirectUri } = integrationUrls(context, { provider, name });
   try {
     await context.providers[provider].discover({ ...registration, redirectUri });
   } catch (error) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiKey } from '../../src/access/keys/api-key.ts';
 import { ApiKeys, apiKeysOfHolderMax } from '../../src/access/keys/api-keys.ts';
-import { apiKeyCreatorsMax, creatorsBy, holderOf } from '../../src/access/keys/key-creators.ts';
+import { apiKeyCreatorsMax, creatorsBy, firstHolder } from '../../src/access/keys/key-creators.ts';
 import type { Actor } from '../../src/audit/audit.ts';
 import { bearing, idWithin, keyRequest, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
 import { readPath } from '../support/http/documented-operations.ts';
@@ -88,7 +88,7 @@ test('a chain of successors is never refused, and keeps its holder', () => {
     const creators = creatorsBy(`key:${key.id}`, [key]);
     assert.ok(creators.length <= apiKeyCreatorsMax);
     assert.equal(creators.at(-1), `key:${n - 1}`);
-    assert.equal(holderOf({ creators }), 'key:0');
+    assert.equal(firstHolder({ creators }), 'key:0');
     key = { id: `${n}`, creators } as ApiKey;
   }
 });

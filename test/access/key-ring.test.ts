@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { hashOf, newApiKeyId, newApiKeyText } from '../../src/access/keys/api-key.ts';
+import { hashSecret, newApiKeyId, newApiKeyText } from '../../src/access/keys/api-key.ts';
 import { apiKeysAgeMsMax, apiKeysRefreshMs, KeyRing } from '../../src/access/keys/key-ring.ts';
 import { CallLimits } from '../../src/access/limits/call-limits.ts';
 import { ServiceError } from '../../src/errors.ts';
@@ -52,7 +52,7 @@ function keyStore() {
     const id = newApiKeyId();
     const text = newApiKeyText('secret', id);
     const createdAt = new Date().toISOString();
-    keys.set(id, JSON.stringify({ id, ...keyRequest(), hash: hashOf(text), createdAt, ...fields }));
+    keys.set(id, JSON.stringify({ id, ...keyRequest(), hash: hashSecret(text), createdAt, ...fields }));
     state.generation += '1';
     return text;
   };

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refreshAuthentication } from '../../src/payments/charge/authenticate.ts';
-import type { PaymentContext } from '../../src/payments/context.ts';
+import { LookUpThrottle, type PaymentContext } from '../../src/payments/context.ts';
 import {
   authenticationLookUpMsMax,
   authenticationLookUpPauseMs,
   clockStepMsMax,
 } from '../../src/payments/limits.ts';
-import { LookUpThrottle } from '../../src/payments/look-up-throttle.ts';
 import type { Payment } from '../../src/payments/payment.ts';
 import { findPayment } from '../../src/payments/payment-store.ts';
 import { Payments } from '../../src/payments/payments.ts';

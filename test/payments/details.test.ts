@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sealedTokens } from '../../src/payments/charge/sealed-tokens.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
+import { sealedTokens } from '../../src/payments/payment-store.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { chargeRequest, path, paymentAfter, startWithStripe } from '../support/payments/stripe-service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LookUpThrottle } from '../../src/payments/context.ts';
 import { authenticationLookUpsMax } from '../../src/payments/limits.ts';
-import { LookUpThrottle } from '../../src/payments/look-up-throttle.ts';
 
 test('callers run a bounded number of look-ups at once, and one of each payment', async () => {
   const pace = new LookUpThrottle<void>();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { sealedTokens } from '../../src/payments/charge/sealed-tokens.ts';
 import { tokenPlace } from '../../src/payments/payment.ts';
+import { sealedTokens } from '../../src/payments/payment-store.ts';
 import { sharedDataKeyMsMax, sharedDataKeySealsMax } from '../../src/secrets/limits.ts';
 import { fixedKeys, type MasterKey, type MasterKeys, masterKey } from '../../src/secrets/master-keys.ts';
 import { rewrapAll } from '../../src/secrets/rewrap.ts';

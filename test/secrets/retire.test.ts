@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sealedTokens } from '../../src/payments/charge/sealed-tokens.ts';
+import { sealedTokens } from '../../src/payments/payment-store.ts';
 import { keyFileOf, newMasterKey, replaceKeyFile } from '../../src/secrets/key-file.ts';
 import { noteSealing } from '../../src/secrets/key-notes.ts';
 import { masterKeyOverlapMs } from '../../src/secrets/limits.ts';

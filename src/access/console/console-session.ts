@@ -66,11 +66,11 @@ export interface SignIns {
 }
 
 /** The store has only digests, so that its reader cannot use a session. */
-export function digestOf(cookie: string): string {
+export function digest(cookie: string): string {
   return hash('sha256', cookie, 'base64url');
 }
 
 /** Derived from the secret, which no page can read, in a way that the store does not show. */
-export function tokenOf(cookie: string): string {
+export function deriveToken(cookie: string): string {
   return hash('sha256', `console token ${cookie}`, 'base64url');
 }

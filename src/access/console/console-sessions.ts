@@ -3,14 +3,15 @@ import { ServiceError } from '../../errors.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import { Records } from '../../storage/records.ts';
-import { hashOf } from '../keys/api-key.ts';
+import { hashSecret } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
-import { callerAs, callerWith, type KnownCaller, requesterOf } from '../permission.ts';
+import { callerAs, callerWith, type KnownCaller, requesterFor } from '../permission.ts';
 import { type Administrator, type Administrators, isBoundTo } from './administrators.ts';
 import {
   type ConsoleSession,
   consoleSessionMsMax,
-  digestOf,
+  deriveToken,
+  digest,
   type OfAdministrator,
   type OfKey,
   type OpenedConsoleSession,
@@ -18,7 +19,6 @@ import {
   type SignedInPerson,
   type SignIns,
   type StoredConsoleSession,
-  tokenOf,
 } from './console-session.ts';
 
 export interface ConsoleSessionsContext {
@@ -70,7 +70,7 @@ export class ConsoleSessions {
     const opened = this.#opened(callerWith(key));
     const stored: StoredConsoleSession = {
       keyId: key.id,
-      keyHash: hashOf(text),
+      keyHash: hashSecret(text),
       expiresAt: opened.expiresAt,
     };
     await this.#engine.commit(this.#opening(opened, stored, requestId));
@@ -104,8 +104,10 @@ export class ConsoleSessions {
   async find(cookie: string | undefined): Promise<ConsoleSession | undefined> {
     const stored = await this.#read(cookie);
     if (cookie === undefined || stored === undefined) return undefined;
-    const caller = await this.#callerOf(stored);
-    return caller === undefined ? undefined : { caller, token: tokenOf(cookie), expiresAt: stored.expiresAt };
+    const caller = await this.#findCaller(stored);
+    return caller === undefined
+      ? undefined
+      : { caller, token: deriveToken(cookie), expiresAt: stored.expiresAt };
   }
 
   /** As `find`, and reads the keys first if the cached ones are too old. */
@@ -135,7 +137,7 @@ export class ConsoleSessions {
 
   #opened(caller: KnownCaller): OpenedConsoleSession {
     const cookie = randomBytes(32).toString('base64url');
-    return { caller, cookie, token: tokenOf(cookie), expiresAt: this.#now() + consoleSessionMsMax };
+    return { caller, cookie, token: deriveToken(cookie), expiresAt: this.#now() + consoleSessionMsMax };
   }
 
   #opening(
@@ -144,12 +146,12 @@ export class ConsoleSessions {
     requestId: string,
   ): Write[] {
     return [
-      this.#records.creation(digestOf(cookie), stored),
+      this.#records.creation(digest(cookie), stored),
       this.#audited('console.signed_in', caller.id, caller, requestId),
     ];
   }
 
-  #callerOf(stored: StoredConsoleSession): KnownCaller | undefined | Promise<KnownCaller | undefined> {
+  #findCaller(stored: StoredConsoleSession): KnownCaller | undefined | Promise<KnownCaller | undefined> {
     return 'keyId' in stored ? this.#withKey(stored) : this.#asAdministrator(stored);
   }
 
@@ -172,23 +174,23 @@ export class ConsoleSessions {
 
   async #end(cookie: string | undefined, requestId: string): Promise<void> {
     const stored = await this.#read(cookie);
-    const caller = stored && (await this.#callerOf(stored));
+    const caller = stored && (await this.#findCaller(stored));
     if (cookie === undefined || stored === undefined || caller === undefined) return;
     // Rejected if it has ended meanwhile.
     await this.#engine.commit([
-      { kind: 'delete', space: this.#records.space, id: digestOf(cookie) },
+      { kind: 'delete', space: this.#records.space, id: digest(cookie) },
       ...('keyId' in stored ? [] : [this.#context.signIns.end(stored.signIn)]),
       this.#audited('console.signed_out', caller.id, caller, requestId),
     ]);
   }
 
   #audited(what: ActKind, on: string, caller: KnownCaller, requestId: string): Write {
-    return audited({ what, on, ...requesterOf(caller, requestId) }, this.#now());
+    return audited({ what, on, ...requesterFor(caller, requestId) }, this.#now());
   }
 
   async #read(cookie: string | undefined): Promise<StoredConsoleSession | undefined> {
     if (cookie === undefined || !secretPattern.test(cookie)) return undefined;
-    const stored = await this.#records.get(digestOf(cookie));
+    const stored = await this.#records.get(digest(cookie));
     return stored === undefined || this.#isOver(stored) ? undefined : stored;
   }
 

@@ -81,7 +81,7 @@ export function mayBeKey(text: string): boolean {
  * The stored hash of a key. The secret has 256 random bits, too many to try however fast the hash is. A slow hash (as for
  * passwords) would add no protection and slow down every request.
  */
-export function hashOf(text: string): string {
+export function hashSecret(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 

@@ -5,14 +5,14 @@ import {
   type ApiKey,
   type CreateKeyRequest,
   hasEnded,
-  hashOf,
+  hashSecret,
   type ListedKey,
   newApiKeyId,
   newApiKeyText,
   type ShownKey,
 } from './api-key.ts';
 import { checkCreateKeyRequest } from './create-key-request.ts';
-import { creatorsBy, holderOf, wasCreatedBy } from './key-creators.ts';
+import { creatorsBy, firstHolder, wasCreatedBy } from './key-creators.ts';
 import {
   changeKeys,
   keyCreated,
@@ -96,9 +96,9 @@ export class ApiKeys {
     checkCreateKeyRequest(request, this.#now());
     const id = newApiKeyId();
     const text = newApiKeyText(request.kind, id);
-    const created = { id, ...request, hash: hashOf(text), createdAt: this.#timestamp() };
+    const created = { id, ...request, hash: hashSecret(text), createdAt: this.#timestamp() };
     return changeKeys(this.#engine, async (keys) => {
-      const before = predecessorOf(keys, request, replaces);
+      const before = findPredecessor(keys, request, replaces);
       const held = await check(keys, before);
       const made = { ...created, creators: creatorsBy(this.#requester.by, keys) };
       const key: ApiKey = before === undefined ? made : { ...made, shop: before.shop ?? before.id };
@@ -113,7 +113,7 @@ export class ApiKeys {
   /** Revokes a key; a revoked key stays as it is. Rejects with `key_not_found`. */
   async revoke(id: string, check = unchecked): Promise<ApiKey> {
     return changeKeys(this.#engine, async (keys) => {
-      const before = keyOf(keys, id);
+      const before = requireKey(keys, id);
       const held = await check(keys, before);
       if (before.revokedAt !== undefined) return { writes: [], result: before };
       const { previous: _, ...rest } = before;
@@ -160,14 +160,14 @@ export class ApiKeys {
    */
   async rotate(id: string, overlapMs: number, check = unchecked): Promise<ShownKey> {
     return changeKeys(this.#engine, async (keys) => {
-      const before = keyOf(keys, id);
+      const before = requireKey(keys, id);
       const held = await check(keys, before);
       if (hasEnded(before, this.#now())) throw invalid('key_id', 'This API key has ended; create a new one.');
       const text = newApiKeyText(before.kind, id);
       const { previous: _, ...rest } = before;
       const until = new Date(this.#now() + overlapMs).toISOString();
       const previous = overlapMs === 0 ? {} : { previous: { hash: before.hash, until } };
-      const key: ApiKey = { ...rest, hash: hashOf(text), ...previous };
+      const key: ApiKey = { ...rest, hash: hashSecret(text), ...previous };
       const writes = [...held, keyReplaced(before, key), this.#audited('key.rotated', id)];
       return { writes, result: { key, text } };
     });
@@ -175,8 +175,8 @@ export class ApiKeys {
 
   /** What makes room for a new key. */
   async #roomFor(key: ApiKey, keys: readonly ApiKey[]): Promise<readonly Write[]> {
-    const holder = holderOf(key);
-    const ofHolder = holder === undefined ? [] : keys.filter((each) => holderOf(each) === holder);
+    const holder = firstHolder(key);
+    const ofHolder = holder === undefined ? [] : keys.filter((each) => firstHolder(each) === holder);
     if (ofHolder.length >= apiKeysOfHolderMax)
       return this.#oldestEndedDeleted(ofHolder, 'that you have made');
     return keys.length < apiKeysMax ? [] : this.#oldestEndedDeleted(keys, 'already');
@@ -204,19 +204,19 @@ export class ApiKeys {
 }
 
 /** The key whose idempotency keys a new one takes over. */
-function predecessorOf(
+function findPredecessor(
   keys: readonly ApiKey[],
   { kind, name }: CreateKeyRequest,
   replaces: string | undefined,
 ): ApiKey | undefined {
-  if (replaces !== undefined) return keyOf(keys, replaces, 'replaces');
+  if (replaces !== undefined) return requireKey(keys, replaces, 'replaces');
   return keys
     .filter((key) => key.kind === kind && key.name === name)
     .sort(byCreation)
     .at(-1);
 }
 
-function keyOf(keys: readonly ApiKey[], id: string, param = 'key_id'): ApiKey {
+function requireKey(keys: readonly ApiKey[], id: string, param = 'key_id'): ApiKey {
   const key = keys.find((candidate) => candidate.id === id);
   if (key === undefined) throw new ServiceError('key_not_found', { param });
   return key;

@@ -22,7 +22,7 @@ export function creatorsBy(by: Actor, keys: readonly ApiKey[]): readonly Actor[]
  * Whose share of the keys a key counts in: the first key or administrator of its chain, so that keys that make keys get no shares
  * of their own. Undefined for a key that the command line made: the operator has no share.
  */
-export function holderOf({ creators = [] }: Pick<ApiKey, 'creators'>): Actor | undefined {
+export function firstHolder({ creators = [] }: Pick<ApiKey, 'creators'>): Actor | undefined {
   return creators.find((each) => each.startsWith('key:') || each.startsWith('administrator:'));
 }
 

@@ -1,5 +1,5 @@
 import type { Engine } from '../../storage/engine.ts';
-import { type ApiKey, hasEnded, hashOf, keyOfSecret, mayBeKey } from './api-key.ts';
+import { type ApiKey, hasEnded, hashSecret, keyOfSecret, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
 
 /** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */
@@ -85,7 +85,7 @@ export class KeyRing {
    * time of a comparison can reveal the hash at most, and the text cannot be derived from the hash.
    */
   find(text: string): ApiKey | undefined {
-    return mayBeKey(text) ? this.findByHash(hashOf(text)) : undefined;
+    return mayBeKey(text) ? this.findByHash(hashSecret(text)) : undefined;
   }
 
   /** As `find`, for a secret of which only the hash is known. */
@@ -119,15 +119,15 @@ export class KeyRing {
     if (generation !== this.#generation) {
       // Keys are read after the generation: a change in between is read now, and once more by the next refresh.
       const keys = await readKeys(this.#engine);
-      this.#secrets = new Map(keys.flatMap(secretsOf));
-      this.#origins = originsOf(keys);
+      this.#secrets = new Map(keys.flatMap(secretEntries));
+      this.#origins = allowedOrigins(keys);
       this.#generation = generation;
     }
     this.#readAt = begunAt;
   }
 }
 
-function secretsOf(key: ApiKey): [string, ApiKey][] {
+function secretEntries(key: ApiKey): [string, ApiKey][] {
   const hashes = [key.hash, ...(key.previous === undefined ? [] : [key.previous.hash])];
   return hashes.flatMap((hash): [string, ApiKey][] => {
     const held = keyOfSecret(key, hash);
@@ -135,7 +135,7 @@ function secretsOf(key: ApiKey): [string, ApiKey][] {
   });
 }
 
-function originsOf(keys: readonly ApiKey[]): ReadonlySet<string> {
+function allowedOrigins(keys: readonly ApiKey[]): ReadonlySet<string> {
   return new Set(
     keys.filter(({ revokedAt }) => revokedAt === undefined).flatMap(({ origins = [] }) => origins),
   );

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import type { Administrators } from '../console/administrators.ts';
-import { administratorIdOf, type Caller, requesterOf } from '../permission.ts';
+import { administratorId, type Caller, requesterFor } from '../permission.ts';
 import {
   type ApiKey,
   type CreateKeyRequest,
@@ -96,8 +96,8 @@ export class Keys {
    * key, because only the command makes the first one; with `unauthenticated` if the caller's key has ended.
    */
   async create(by: KeyRequester, request: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
-    const made = await this.#keysOf(by).create(request, replaces, async (keys, predecessor) => {
-      const holder = await this.#holderOf(by, keys);
+    const made = await this.#keysHeldBy(by).create(request, replaces, async (keys, predecessor) => {
+      const holder = await this.#firstHolder(by, keys);
       if (holder === undefined) throw noKeyYet;
       checkNew(holder, request);
       if (predecessor !== undefined) checkPredecessor(holder.term, predecessor, replaces);
@@ -115,7 +115,7 @@ export class Keys {
    * in use.
    */
   async rotate(by: KeyRequester, id: string, { overlapMs, endsPrevious }: Rotation): Promise<ShownKey> {
-    const rotated = await this.#keysOf(by).rotate(id, overlapMs, async (keys, key) => {
+    const rotated = await this.#keysHeldBy(by).rotate(id, overlapMs, async (keys, key) => {
       const conditions = await this.#checkChange(by, keys, key);
       const until = key?.previous === undefined ? 0 : Date.parse(key.previous.until);
       if (until > this.#now() && !endsPrevious)
@@ -131,7 +131,7 @@ export class Keys {
    * could administer the keys over HTTP any more.
    */
   async revoke(by: KeyRequester, id: string): Promise<ListedKey> {
-    const revoked = await this.#keysOf(by).revoke(id, async (keys, key) => {
+    const revoked = await this.#keysHeldBy(by).revoke(id, async (keys, key) => {
       const conditions = await this.#checkChange(by, keys, key);
       const admins = keys.filter((each) => each.scopes.includes('admin') && !hasEnded(each, this.#now()));
       if (admins.length === 1 && admins[0]?.id === id)
@@ -142,8 +142,8 @@ export class Keys {
     return { ...revoked, lastUsedAt: await lastUse(this.#engine, id) };
   }
 
-  #keysOf({ caller, requestId }: KeyRequester): ApiKeys {
-    return new ApiKeys(this.#engine, requesterOf(caller, requestId), this.#now);
+  #keysHeldBy({ caller, requestId }: KeyRequester): ApiKeys {
+    return new ApiKeys(this.#engine, requesterFor(caller, requestId), this.#now);
   }
 
   async #checkChange(
@@ -151,7 +151,7 @@ export class Keys {
     keys: readonly ApiKey[],
     key: ApiKey | undefined,
   ): Promise<readonly Write[]> {
-    const holder = await this.#holderOf(by, keys);
+    const holder = await this.#firstHolder(by, keys);
     if (holder === undefined || key === undefined) return [];
     const part = firstEscalation(holder.term, key);
     if (part === undefined) return holder.conditions;
@@ -163,8 +163,8 @@ export class Keys {
   }
 
   /** What the caller may give as of now; undefined while no key exists. */
-  async #holderOf({ caller }: KeyRequester, keys: readonly ApiKey[]): Promise<Holder | undefined> {
-    const administrator = administratorIdOf(caller);
+  async #firstHolder({ caller }: KeyRequester, keys: readonly ApiKey[]): Promise<Holder | undefined> {
+    const administrator = administratorId(caller);
     if (administrator !== undefined) return this.#administratorOf(administrator);
     const { id, secretHash } = caller;
     if (secretHash === undefined && keys.length === 0) return undefined;

@@ -11,7 +11,9 @@ export type KeyPart = 'scopes' | 'tables' | 'routes' | 'expires_at';
 
 /** The first part in which a key would have more than its holder has; undefined if it has no more rights, and ends no later. */
 export function firstEscalation(holder: Term, other: Term): KeyPart | undefined {
-  return firstEscalationOfRights(holder, other) ?? (endOf(other) <= endOf(holder) ? undefined : 'expires_at');
+  return (
+    firstEscalationOfRights(holder, other) ?? (keyEnd(other) <= keyEnd(holder) ? undefined : 'expires_at')
+  );
 }
 
 /** As `firstEscalation`, of what the key may do alone. */
@@ -37,6 +39,6 @@ function exceeds(
 }
 
 /** Milliseconds since 1970; infinite for a key that does not expire. */
-function endOf({ expiresAt }: Pick<ApiKey, 'expiresAt'>): number {
+function keyEnd({ expiresAt }: Pick<ApiKey, 'expiresAt'>): number {
   return expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
 }

@@ -47,13 +47,13 @@ export class CallLimits {
   readonly #consoleSignIns = new RateLimit({ quota: consoleSignInsPerMinute, windowMs: minute });
 
   constructor({ charges, declines, requests, signIns }: LimitSettings) {
-    this.#signIns = limitOf(signIns, signInsPerMinuteDefault, minute);
-    this.#requests = limitOf(requests, requestsPerSecondDefault, second);
-    this.#requestsOfKeys = limitOf(requests, requestsPerSecondDefault, second);
-    this.#charges = limitOf(charges, chargesPerMinuteDefault, minute);
+    this.#signIns = makeLimit(signIns, signInsPerMinuteDefault, minute);
+    this.#requests = makeLimit(requests, requestsPerSecondDefault, second);
+    this.#requestsOfKeys = makeLimit(requests, requestsPerSecondDefault, second);
+    this.#charges = makeLimit(charges, chargesPerMinuteDefault, minute);
     const ofBrowsers = Math.ceil((charges ?? chargesPerMinuteDefault) / browserChargesDivisor);
-    this.#browserCharges = limitOf(ofBrowsers, ofBrowsers, minute);
-    this.#declines = limitOf(declines === 0 ? 0 : declinesOfKeyPerMinute, 0, minute);
+    this.#browserCharges = makeLimit(ofBrowsers, ofBrowsers, minute);
+    this.#declines = makeLimit(declines === 0 ? 0 : declinesOfKeyPerMinute, 0, minute);
   }
 
   /** Counts any request, before it is read. Throws `rate_limited`. @param isOpen whether the service has no keys */
@@ -142,7 +142,7 @@ interface LimitOf {
   of(isOpen: boolean): RateLimit | undefined;
 }
 
-function limitOf(setting: number | undefined, quotaDefault: number, windowMs: number): LimitOf {
+function makeLimit(setting: number | undefined, quotaDefault: number, windowMs: number): LimitOf {
   const quota = setting ?? quotaDefault;
   const limit = quota === 0 ? undefined : new RateLimit({ quota, windowMs });
   const ofOpen = setting === undefined ? undefined : limit;

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { requesterOf } from '../../access/permission.ts';
+import { requesterFor } from '../../access/permission.ts';
 import type { Requester } from '../../audit/audit.ts';
 import { named } from '../response/described.ts';
 import { closed, enumOf, noBody, responseSchema, timestamp } from '../response/schemas.ts';
@@ -130,7 +130,7 @@ export function backupRoutes(backups: BackupOperations, prefix: string): Routes 
       request: { body: noBody, isBodyOptional: true },
       response: responseSchema(Type.Object({ running }, closed), 'The backup is being made'),
       handle: async ({ caller, id }) => {
-        const since = await backups.make(requesterOf(caller, id));
+        const since = await backups.make(requesterFor(caller, id));
         return { running: { since: new Date(since).toISOString() } };
       },
     }),

@@ -1,4 +1,4 @@
-import { requesterOf } from '../../access/permission.ts';
+import { requesterFor } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
@@ -39,7 +39,7 @@ export function integrationApprovalRoutes(signIn: SignIn): Routes {
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
         const { client_id: clientId, issuer } = request.body;
-        const requester = requesterOf(request.caller, request.id);
+        const requester = requesterFor(request.caller, request.id);
         const approved = await signIn.approve({ provider, name }, { clientId, issuer }, requester);
         return sendEnvelope(reply, success(shown(signIn, approved)));
       },
@@ -65,7 +65,7 @@ export function integrationApprovalRoutes(signIn: SignIn): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        const requester = requesterOf(request.caller, request.id);
+        const requester = requesterFor(request.caller, request.id);
         const withdrawn = await signIn.withdrawApproval({ provider, name }, requester);
         return sendEnvelope(reply, success(shown(signIn, withdrawn)));
       },

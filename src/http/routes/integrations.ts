@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { requesterOf } from '../../access/permission.ts';
+import { requesterFor } from '../../access/permission.ts';
 import { type FieldsBesideError, success } from '../../envelope.ts';
 
 import type { SignIn } from '../../sign-in/sign-in.ts';
@@ -51,7 +51,7 @@ export function integrationRoutes(signIn: SignIn): Routes {
         const integration = await signIn.register(
           { provider, name },
           request.body,
-          requesterOf(request.caller, request.id),
+          requesterFor(request.caller, request.id),
         );
         const { redirectUri, signInUrl } = signIn.addresses(integration);
         return sendEnvelope(
@@ -115,7 +115,7 @@ export function integrationRoutes(signIn: SignIn): Routes {
         if (request.query.verify === 'true') await signIn.verify({ provider, name }, request.body);
         const { caller, id } = request;
         const mayApprove = caller.rights?.scopes.includes('admin') ?? false;
-        const requester = { ...requesterOf(caller, id), mayApprove };
+        const requester = { ...requesterFor(caller, id), mayApprove };
         const integration = await signIn.replace({ provider, name }, request.body, requester);
         return sendEnvelope(reply, success(shown(signIn, integration)));
       },
@@ -142,7 +142,7 @@ export function integrationRoutes(signIn: SignIn): Routes {
       },
       async (request, reply) => {
         const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        await signIn.remove({ provider, name }, requesterOf(request.caller, request.id));
+        await signIn.remove({ provider, name }, requesterFor(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'Integration deleted' }));
       },
     );

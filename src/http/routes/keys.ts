@@ -74,7 +74,7 @@ export function keyRoutes(keys: Keys, now: () => number, prefix: string): Routes
         },
       },
       async (request, reply) => {
-        const made = await keys.create(requesterOf(request), requestOf(request.body), request.body.replaces);
+        const made = await keys.create(requesterFor(request), requestOf(request.body), request.body.replaces);
         return sendEnvelope(reply.headers(privateHeaders), shown(made));
       },
     );
@@ -100,7 +100,7 @@ export function keyRoutes(keys: Keys, now: () => number, prefix: string): Routes
         const { overlap_seconds: seconds, ends_previous: endsPrevious = false } = request.body;
         const overlapMs = seconds === undefined ? apiKeyOverlapMsDefault : seconds * 1_000;
         const { key_id } = request.params;
-        const rotated = await keys.rotate(requesterOf(request), key_id, { overlapMs, endsPrevious });
+        const rotated = await keys.rotate(requesterFor(request), key_id, { overlapMs, endsPrevious });
         return sendEnvelope(reply.headers(privateHeaders), shown(rotated));
       },
     );
@@ -124,12 +124,12 @@ export function keyRoutes(keys: Keys, now: () => number, prefix: string): Routes
         },
       },
       async (request, reply) =>
-        sendEnvelope(reply, success(listed(await keys.revoke(requesterOf(request), request.params.key_id)))),
+        sendEnvelope(reply, success(listed(await keys.revoke(requesterFor(request), request.params.key_id)))),
     );
   };
 }
 
-function requesterOf({ caller, id }: FastifyRequest): KeyRequester {
+function requesterFor({ caller, id }: FastifyRequest): KeyRequester {
   return { caller, requestId: id };
 }
 

@@ -1,4 +1,4 @@
-import { idempotencyScope, requesterOf } from '../../access/permission.ts';
+import { idempotencyScope, requesterFor } from '../../access/permission.ts';
 import { audited } from '../../audit/audit.ts';
 import { success } from '../../envelope.ts';
 import { type Payments, publicPayment } from '../../payments/payments.ts';
@@ -38,7 +38,7 @@ export function paymentChangeRoutes(payments: Payments, prefix: string): Routes 
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const requester = requesterOf(request.caller, request.id);
+        const requester = requesterFor(request.caller, request.id);
         const audit = audited({ what: 'payment.canceled', on: paymentId, ...requester });
         const payment = await payments.cancel({ processor, route, paymentId }, audit);
         return sendEnvelope(reply, success(publicPayment(payment)));
@@ -71,7 +71,7 @@ export function paymentChangeRoutes(payments: Payments, prefix: string): Routes 
       },
       async (request, reply) => {
         const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const requester = requesterOf(request.caller, request.id);
+        const requester = requesterFor(request.caller, request.id);
         const response = await payments.refund({
           processor,
           route,

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
-import { endOf, type Session } from '../../sign-in/types.ts';
+import { type Session, sessionEnd } from '../../sign-in/types.ts';
 import { Cookies } from '../response/cookies.ts';
 import { named } from '../response/described.ts';
 import {
@@ -194,7 +194,7 @@ function shown(session: Session) {
     session: {
       id,
       created_at: new Date(createdAt).toISOString(),
-      expires_at: new Date(endOf(session)).toISOString(),
+      expires_at: new Date(sessionEnd(session)).toISOString(),
     },
   };
 }

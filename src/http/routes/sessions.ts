@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { requesterOf } from '../../access/permission.ts';
+import { requesterFor } from '../../access/permission.ts';
 import { durationOf } from '../../duration.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
@@ -108,7 +108,7 @@ export function sessionListRoutes({
         const on = Object.entries(query).map(([name, value]) => `${name}=${value}`);
         const ended = await people.endSessions({
           filter: filterOf(query),
-          act: { what: 'sessions.ended', on: on.join(' '), ...requesterOf(request.caller, request.id) },
+          act: { what: 'sessions.ended', on: on.join(' '), ...requesterFor(request.caller, request.id) },
         });
         return sendEnvelope(reply, success({ ended }));
       },
@@ -135,7 +135,7 @@ export function sessionListRoutes({
       },
       async (request, reply) => {
         const { session_id: id } = request.params;
-        await people.endSession(id, requesterOf(request.caller, request.id));
+        await people.endSession(id, requesterFor(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'Session ended' }));
       },
     );

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { requesterOf } from '../../access/permission.ts';
+import { requesterFor } from '../../access/permission.ts';
 import { audited } from '../../audit/audit.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
@@ -207,7 +207,7 @@ function dropTable(tables: Tables, path: string, isHidden: boolean): ListedOpera
     ),
     handle: async (request) => {
       const { TABLE_NAME: on } = request.params;
-      const audit = audited({ what: 'table.dropped', on, ...requesterOf(request.caller, request.id) });
+      const audit = audited({ what: 'table.dropped', on, ...requesterFor(request.caller, request.id) });
       await writer(tables, request).drop(on, audit);
       return { message: 'Table deleted' };
     },

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { requesterOf } from '../../access/permission.ts';
+import { requesterFor } from '../../access/permission.ts';
 import { success } from '../../envelope.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { publicUser } from '../../sign-in/types.ts';
@@ -97,7 +97,7 @@ export function userRoutes({ people, prefix }: Pick<SignIn, 'people' | 'prefix'>
         },
       },
       async (request, reply) => {
-        await people.deleteUser(request.params.user_id, requesterOf(request.caller, request.id));
+        await people.deleteUser(request.params.user_id, requesterFor(request.caller, request.id));
         return sendEnvelope(reply, success({ message: 'User deleted' }));
       },
     );

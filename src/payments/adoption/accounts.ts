@@ -1,5 +1,5 @@
 import type { ConnectedProcessor } from '../../processors/processor.ts';
-import { accountName, accountOf, type ChargeAccount, notedAccounts } from '../accounts.ts';
+import { accountName, type ChargeAccount, notedAccounts, pickAccount } from '../accounts.ts';
 import type { PaymentContext } from '../context.ts';
 import { lookUpMsMax } from '../limits.ts';
 import { paymentsAfter } from '../payment-store.ts';
@@ -36,7 +36,7 @@ export async function neededAccounts(
   for (const account of await notedAccounts(context.engine)) of(account);
   for await (const payment of paymentsAfter(context, undefined)) {
     const { id: paymentId, chargeId } = payment;
-    const found = of(accountOf(payment));
+    const found = of(pickAccount(payment));
     if (chargeId !== undefined) found.newest = { paymentId, chargeId };
   }
   return needed;

@@ -94,7 +94,7 @@ export async function adopt(context: PaymentContext, options: AdoptionOptions): 
     await context.lock.noteRead([name, ...covers]);
     read.push(name);
   }
-  const rejection = await rejectionOf(context, needed, from, options);
+  const rejection = await findRejection(context, needed, from, options);
   if (rejection === undefined) {
     const { withoutAccounts: without, audit } = options;
     const at = new Date(context.now()).toISOString();
@@ -127,7 +127,7 @@ async function readable(
 }
 
 /** Why payments must not open yet, with what every run has read since the restore. */
-async function rejectionOf(
+async function findRejection(
   context: PaymentContext,
   needed: ReadonlyMap<string, NeededAccount>,
   from: number,

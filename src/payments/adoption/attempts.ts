@@ -5,7 +5,7 @@ import { resolveAuthentication } from '../charge/authenticate.ts';
 import { hasEnded } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
 import { isItemReservation, reserveItem } from '../fulfilment.ts';
-import { idsOf, openId, openSpace, restoreMarker } from '../ownership/marker.ts';
+import { openId, openSpace, parseOpenId, restoreMarker } from '../ownership/marker.ts';
 import { type Payment, paymentKeysSpace, paymentsSpace } from '../payment.ts';
 import { created, findPayment, paymentCreation } from '../payment-store.ts';
 import { adoptedPayment } from './record.ts';
@@ -37,7 +37,7 @@ async function adoptedAttempts(context: PaymentContext, { name }: ProcessorAccou
   const scan = await context.engine.scan(openSpace);
   const found: Payment[] = [];
   for await (const { id } of itemsOf(scan?.chunks ?? [])) {
-    const payment = await findPayment(context, idsOf(id).paymentId);
+    const payment = await findPayment(context, parseOpenId(id).paymentId);
     const isWaiting = payment?.isAdopted && payment.state === 'requires_action';
     if (isWaiting && payment.processor === name) found.push(payment);
   }

@@ -42,28 +42,28 @@ export async function* adoptCharges(
     const before = await findPayment(context, paymentId);
     const isOurs = before?.processor === processor.name;
     if (before === undefined) {
-      const created = await create(context, paymentOf(context, account, paymentId, charge));
+      const created = await create(context, recordPayment(context, account, paymentId, charge));
       if (created !== undefined)
         yield {
           ...found,
           what: created.hasKey ? 'payment with its key' : 'payment',
-          ...itemOf(created.payment),
+          ...madeItem(created.payment),
         };
     } else if (isOurs && before.chargeId === undefined) {
       const outcome = { kind: 'succeeded', chargeId, taken: { amount, currency } } as const;
       const settled = await settleCharge(context, paymentId, { outcome, basis: 'proof' });
-      yield { ...found, what: 'outcome', ...itemOf(settled) };
+      yield { ...found, what: 'outcome', ...madeItem(settled) };
     }
     const refunded = await noteRefunds(context, paymentId, charge);
     if (refunded > 0) yield { ...found, what: 'refund', amount: refunded };
   }
 }
 
-function itemOf({ item }: Payment): Pick<Adopted, 'item'> {
+function madeItem({ item }: Payment): Pick<Adopted, 'item'> {
   return item?.state === 'made' ? { item } : {};
 }
 
-function paymentOf(
+function recordPayment(
   context: PaymentContext,
   account: ChargeAccount,
   paymentId: string,
@@ -75,7 +75,7 @@ function paymentOf(
     ...(request === undefined && { isKeyUnknown: true }),
     chargeId,
     response: successResponse(chargeId),
-    ...(amountRefunded !== 0 && { refunds: [refundOf(chargeId, amountRefunded, amountRefunded)] }),
+    ...(amountRefunded !== 0 && { refunds: [adoptedRefund(chargeId, amountRefunded, amountRefunded)] }),
   });
 }
 
@@ -149,13 +149,13 @@ async function noteRefunds(
     lacking = isOpen ? 0 : Math.max(0, amountRefunded - known.reduce((sum, { amount }) => sum + amount, 0));
     if (before.chargeId !== chargeId) lacking = 0;
     if (lacking === 0) return undefined;
-    return { payment: withRefund(before, refundOf(chargeId, amountRefunded, lacking)) };
+    return { payment: withRefund(before, adoptedRefund(chargeId, amountRefunded, lacking)) };
   });
   return lacking;
 }
 
 /** @param total all refunds of the charge, which name this one: a repetition notes it once */
-function refundOf(chargeId: string, total: number, amount: number): Refund {
+function adoptedRefund(chargeId: string, total: number, amount: number): Refund {
   const id = `adopted_${chargeId}_${total}`;
   return { id, state: 'succeeded', amount, createdAt: new Date().toISOString() };
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import type { OpenAttempt, ProcessorCharge } from '../../processors/processor.ts';
 import type { Write } from '../../storage/engine.ts';
-import { accountOf, type ChargeAccount } from '../accounts.ts';
+import { type ChargeAccount, pickAccount } from '../accounts.ts';
 import type { PaymentContext } from '../context.ts';
 import { awaitedItem, made } from '../fulfilment.ts';
 import { isItemRevoked } from '../item-revocation.ts';
@@ -28,7 +28,7 @@ export function adoptedPayment(
   const payment: Payment = {
     id: paymentId,
     isAdopted: true,
-    ...accountOf(account),
+    ...pickAccount(account),
     route: route ?? adoptedRoute,
     amount,
     currency,
@@ -64,7 +64,7 @@ function withItem(context: Items, payment: Payment, route: string | undefined): 
   try {
     return { ...payment, item: awaitedItem(policy.on_success, payment.id, payment.metadata) };
   } catch (error) {
-    return { ...payment, itemProblem: problemOf(error, 'metadata_missing') };
+    return { ...payment, itemProblem: problemAfter(error, 'metadata_missing') };
   }
 }
 
@@ -77,12 +77,12 @@ export function withItemMade(context: Items, payment: Payment): { payment: Payme
     const write = made(context, payment);
     return { payment: { ...payment, item: { ...item, state: 'made' } }, ...(write && { write }) };
   } catch (error) {
-    const itemProblem = problemOf(error, 'item_not_allowed');
+    const itemProblem = problemAfter(error, 'item_not_allowed');
     return { payment: { ...payment, item: { ...item, state: 'not_made' }, itemProblem } };
   }
 }
 
-function problemOf(error: unknown, problem: ItemProblem): ItemProblem {
+function problemAfter(error: unknown, problem: ItemProblem): ItemProblem {
   if (error instanceof ServiceError) return problem;
   throw error;
 }

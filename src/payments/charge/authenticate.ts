@@ -9,7 +9,7 @@ import {
 } from '../limits.ts';
 import type { Authentication, Payment } from '../payment.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
-import { ageOf } from '../resolve-outcome.ts';
+import { measureAge } from '../resolve-outcome.ts';
 import { endAuthentication } from './look-up.ts';
 import { markForReview, settleCharge } from './settle.ts';
 
@@ -28,7 +28,7 @@ export async function resolveAuthentication(
 ): Promise<Payment> {
   const processor = findProcessor(context, payment.processor);
   const outcome = await endAuthentication(context, processor, payment);
-  if (outcome.kind === 'unknown' && ageOf(payment.createdAt, context.now(), processor).isHopeless) {
+  if (outcome.kind === 'unknown' && measureAge(payment.createdAt, context.now(), processor).isHopeless) {
     await markForReview(context, payment.id);
     return payment;
   }

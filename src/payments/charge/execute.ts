@@ -4,7 +4,13 @@ import type { Trace } from '../../tracing.ts';
 import { findProcessor, type PaymentContext, type SettleChargeContext } from '../context.ts';
 import { processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';
-import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
+import {
+  describeOutcome,
+  isConclusive,
+  measureAge,
+  resolveOutcome,
+  unknownAfter,
+} from '../resolve-outcome.ts';
 import { resolveAuthentication } from './authenticate.ts';
 import { sentDetails } from './details.ts';
 import { cancelCharge, chargeLookup, closeDecline } from './look-up.ts';
@@ -20,7 +26,7 @@ export async function requestCharge(
 ): Promise<ObservedOutcome> {
   const processor = findProcessor(context, payment.processor);
   const reply = await trace.step('ask', () =>
-    callProcessor(context, processor, payment, token, false).catch(unknownOf),
+    callProcessor(context, processor, payment, token, false).catch(unknownAfter),
   );
   const outcome = await closeDecline(context, processor, payment, reply);
   return { outcome, basis: outcome === reply ? 'reply' : 'proof' };
@@ -57,7 +63,7 @@ export async function resumeCharge(context: PaymentContext, payment: Payment): P
 
 async function resume(context: PaymentContext, payment: Payment, trace: Trace): Promise<void> {
   const processor = findProcessor(context, payment.processor);
-  const { isKeyRemembered, isHopeless, isLate } = ageOf(payment.createdAt, context.now(), processor);
+  const { isKeyRemembered, isHopeless, isLate } = measureAge(payment.createdAt, context.now(), processor);
   const settleAs = (outcome: Outcome) => settle(context, payment, { outcome, basis: 'proof' }, trace);
   if (isKeyRemembered && !isWanted(payment, context.now())) {
     await settleAs(await trace.step('cancel', () => cancelCharge(context, processor, payment)));
@@ -70,7 +76,7 @@ async function resume(context: PaymentContext, payment: Payment, trace: Trace): 
   const ended = isConclusive(found) ? await closeDecline(context, processor, payment, found) : found;
   if (isConclusive(ended)) await settleAs(ended);
   else if (isHopeless || (isLate && ended.kind === 'absent')) await markForReview(context, payment.id);
-  else await settleAs({ kind: 'unknown', detail: detailOf(ended) });
+  else await settleAs({ kind: 'unknown', detail: describeOutcome(ended) });
 }
 
 function repeatedCall(

@@ -2,7 +2,7 @@ import type { Processor, SoughtCharge } from '../../processors/processor.ts';
 import type { PaymentContext } from '../context.ts';
 import { closeDeclineMsMax, lookUpMsMax, processorCallMsMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
-import { ageOf, detailOf, isConclusive, unknownOf } from '../resolve-outcome.ts';
+import { describeOutcome, isConclusive, measureAge, unknownAfter } from '../resolve-outcome.ts';
 import { isOpenDecline, type Outcome } from './outcome.ts';
 
 /** The questions about a charge that request none: look it up, cancel it. */
@@ -47,7 +47,9 @@ function cancel(
   const { processorKey, currency } = payment;
   const lookup = chargeLookup({ now }, processor, payment);
   const silentMs = now() - lookup.requestedUntil;
-  return processor.cancelCharge({ ...lookup, processorKey, currency, silentMs, ...urgent }).catch(unknownOf);
+  return processor
+    .cancelCharge({ ...lookup, processorKey, currency, silentMs, ...urgent })
+    .catch(unknownAfter);
 }
 
 /**
@@ -74,10 +76,10 @@ export async function closeDecline(
  * cannot block it: then the charge is only looked up.
  */
 export async function cancelCharge(clock: Clock, processor: Processor, payment: Payment): Promise<Outcome> {
-  if (!ageOf(payment.createdAt, clock.now(), processor).isKeyRemembered) {
-    const found = await processor.findCharge(chargeLookup(clock, processor, payment)).catch(unknownOf);
+  if (!measureAge(payment.createdAt, clock.now(), processor).isKeyRemembered) {
+    const found = await processor.findCharge(chargeLookup(clock, processor, payment)).catch(unknownAfter);
     if (isConclusive(found)) return closeDecline(clock, processor, payment, found);
-    return { kind: 'unknown', detail: detailOf(found) };
+    return { kind: 'unknown', detail: describeOutcome(found) };
   }
   const outcome = await cancel(clock, processor, payment);
   if (outcome.kind !== 'canceled') return outcome;
@@ -97,9 +99,9 @@ export async function endAuthentication(
   const { cancelRequestedAt, authentication } = payment;
   let declineCode = cancelRequestedAt === undefined ? 'authentication_timeout' : 'canceled';
   if (cancelRequestedAt === undefined && clock.now() < (authentication?.until ?? 0)) {
-    const found = await processor.findCharge(chargeLookup(clock, processor, payment)).catch(unknownOf);
+    const found = await processor.findCharge(chargeLookup(clock, processor, payment)).catch(unknownAfter);
     if (found.kind === 'succeeded' || found.kind === 'requires_action') return found;
-    if (found.kind !== 'declined') return { kind: 'unknown', detail: detailOf(found) };
+    if (found.kind !== 'declined') return { kind: 'unknown', detail: describeOutcome(found) };
     ({ declineCode } = found);
   }
   const ended = await cancel(clock, processor, payment);

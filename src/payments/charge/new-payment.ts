@@ -1,4 +1,4 @@
-import { accountOf, type ChargeAccount } from '../accounts.ts';
+import { type ChargeAccount, pickAccount } from '../accounts.ts';
 import { sealedBuyerAddress } from '../card-testing.ts';
 import { transitionCharge } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
@@ -36,7 +36,7 @@ export function newPayment(
   return {
     id,
     state: transitionCharge('received', 'calling'),
-    ...accountOf(account),
+    ...pickAccount(account),
     route: request.route,
     amount,
     currency,

@@ -1,14 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
 import type { Trace } from '../../tracing.ts';
 import type { PaymentContext } from '../context.ts';
-import { retryStepMs } from '../limits.ts';
+import { idempotentWaitMsMax, retryStepMs } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
 import { refreshAuthentication } from './authenticate.ts';
 import { isWanted } from './execute.ts';
 import { type CheckedChargeRequest, differingField, type UncheckedChargeRequest } from './request.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
-import { waitForFirst } from './wait-for-first.ts';
 
 /**
  * Returns the response of the first request to a repeated one. While the first is running, it waits; and a payment that waits
@@ -69,4 +69,23 @@ export function traceReplay(
     trace.set({ processor, payment_id: response.paymentId, outcome: 'replayed' });
     return response;
   });
+}
+
+const pollMs = 25;
+
+/**
+ * Waits while the first request with the same key is running, also in another process.
+ * Throws `idempotency_key_in_use` when that takes too long.
+ *
+ * @param look returns undefined while the first request is running
+ */
+export async function waitForFirst<Result>(look: () => Promise<Result | undefined>): Promise<Result> {
+  const giveUpAt = performance.now() + idempotentWaitMsMax;
+  for (;;) {
+    const result = await look();
+    if (result !== undefined) return result;
+    if (performance.now() >= giveUpAt)
+      throw new ServiceError('idempotency_key_in_use', { retryAfterSeconds: 1 });
+    await sleep(pollMs);
+  }
 }

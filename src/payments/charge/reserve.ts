@@ -2,7 +2,7 @@ import { ServiceError } from '../../errors.ts';
 import type { Processor } from '../../processors/processor.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import type { Trace } from '../../tracing.ts';
-import { accountOf } from '../accounts.ts';
+import { pickAccount } from '../accounts.ts';
 import type { PaymentContext } from '../context.ts';
 import { awaitedSpace, checkItemIsFree, isItemReservation, releaseItem, reserveItem } from '../fulfilment.ts';
 import { holdEndMsMax, processorCallMsMax } from '../limits.ts';
@@ -122,7 +122,7 @@ async function commitReservation(
     ...(item === undefined ? [] : reserveItem(item, id)),
     paymentCreation(payment),
     createMarker(context, openId(id), payment.processor),
-    ...(await context.accounts.noting(accountOf(payment))),
+    ...(await context.accounts.noting(pickAccount(payment))),
   ];
   for (let checks = priceChecks; ; ) {
     const writes = [...reservation, ...checks];

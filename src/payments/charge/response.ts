@@ -1,11 +1,10 @@
-import { type FieldsBesideError, failure, success } from '../../envelope.ts';
+import { type FieldsBesideError, failure, type StoredResponse, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { NextAction } from '../../processors/processor.ts';
-import { clientSecretOf } from '../client-secret.ts';
 import type { PaymentContext } from '../context.ts';
+import { unknownRetryAfterSeconds } from '../limits.ts';
 import type { Payment } from '../payment.ts';
-import type { StoredResponse } from '../stored-response.ts';
-import { nextActionOf } from './next-action.ts';
+import { deriveClientSecret, openNextAction } from '../public-payment.ts';
 import type { Outcome } from './outcome.ts';
 
 /** An error also has the documented `message` field of the payment endpoint. */
@@ -24,10 +23,10 @@ export function errorResponse(error: ServiceError, requestId: string): StoredRes
 export function responseTo(outcome: Outcome, payment: Payment): StoredResponse {
   return outcome.kind === 'succeeded'
     ? successResponse(outcome.chargeId)
-    : errorResponse(errorOf(outcome, payment), payment.requestId);
+    : errorResponse(errorFor(outcome, payment), payment.requestId);
 }
 
-function errorOf(outcome: Exclude<Outcome, { kind: 'succeeded' }>, payment: Payment): ServiceError {
+function errorFor(outcome: Exclude<Outcome, { kind: 'succeeded' }>, payment: Payment): ServiceError {
   switch (outcome.kind) {
     case 'declined':
       return new ServiceError(outcome.authenticationRequired ? 'authentication_required' : 'card_declined', {
@@ -39,7 +38,7 @@ function errorOf(outcome: Exclude<Outcome, { kind: 'succeeded' }>, payment: Paym
     case 'not_attempted':
       return new ServiceError('processor_error');
     case 'canceled':
-      if (outcome.declined !== undefined) return errorOf(outcome.declined, payment);
+      if (outcome.declined !== undefined) return errorFor(outcome.declined, payment);
       return new ServiceError('card_declined', {
         declineCode: outcome.declineCode,
         message:
@@ -110,8 +109,6 @@ export interface PaymentResponse extends StoredResponse {
   readonly clientSecret: () => string;
 }
 
-export const unknownRetryAfterSeconds = 2;
-
 /** The payment's response now: the stored one, what the cardholder must do next, or that its outcome is unknown. */
 export function currentResponse(
   context: Pick<PaymentContext, 'sealer'>,
@@ -122,10 +119,10 @@ export function currentResponse(
     paymentId: payment.id,
     replayed,
     isOfBadCard: false,
-    clientSecret: () => clientSecretOf(payment),
+    clientSecret: () => deriveClientSecret(payment),
   };
   if (payment.response !== undefined) return { ...payment.response, ...known };
-  const action = nextActionOf(context, payment);
+  const action = openNextAction(context, payment);
   if (action !== undefined) return { ...errorResponse(actionRequired(action), payment.requestId), ...known };
   const unknown = errorResponse(outcomeUnknown(payment), payment.requestId);
   return { ...unknown, ...known, retryAfterSeconds: unknownRetryAfterSeconds };

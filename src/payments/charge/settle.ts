@@ -8,8 +8,7 @@ import type { Payment } from '../payment.ts';
 import { changePayment, commitChange, requiredPayment } from '../payment-store.ts';
 import { type ObservedOutcome, otherAmount, otherAmountDetail } from './outcome.ts';
 import { reviewResponse } from './response.ts';
-import { withoutSecrets } from './settled-record.ts';
-import { settlement } from './settlement.ts';
+import { settlement, withoutSecrets } from './settlement.ts';
 
 /** Writes of a settlement that may be left out one after another: the item, its hold and the charge id. */
 const rejectedMax = 3;

@@ -5,11 +5,12 @@ import { hasEnded, isFinal, transitionCharge, transitionProvenCharge } from '../
 import type { PaymentContext, SettleChargeContext } from '../context.ts';
 import { holdsItem, made, releaseItem, reserveItem } from '../fulfilment.ts';
 import { isItemRevoked } from '../item-revocation.ts';
-import { authenticationAttemptsSkipped, recoveryDelayOfHoldMsMax } from '../limits.ts';
+import { authenticationAttemptsSkipped, eventsPerPaymentMax, recoveryDelayOfHoldMsMax } from '../limits.ts';
 import { openId, type Pause, postponeMarker, removeMarker } from '../ownership/marker.ts';
 import { type Payment, paymentKeysSpace } from '../payment.ts';
 import { type Change, chargeCreation } from '../payment-store.ts';
-import { authenticationOf } from './next-action.ts';
+import { sealAuthentication } from '../public-payment.ts';
+import { withoutReceiptEmail } from './details.ts';
 import {
   finalOutcome,
   isOpenEnded,
@@ -19,8 +20,7 @@ import {
   otherAmountMessage,
   stateAfter,
 } from './outcome.ts';
-import { reviewResponse } from './response.ts';
-import { withEvent, withObserved, withOutcome, withoutToken } from './settled-record.ts';
+import { responseTo, reviewResponse } from './response.ts';
 
 /**
  * What an observed outcome changes in a charge: the only place that decides it. A known outcome does not change, except that proof
@@ -52,7 +52,7 @@ export function settlement(
   };
   if (after.state === 'requires_action') return waiting(context, after, outcome);
   if (!hasEnded(after.state))
-    return { payment: after, writes: [postponeMarker(context, id, payment, pauseOf(after))] };
+    return { payment: after, writes: [postponeMarker(context, id, payment, nextPause(after))] };
 
   const ended = withOutcome(after, outcome);
   const item = itemMade(context, ended).filter((write) => isFree(write, rejected));
@@ -64,7 +64,7 @@ export function settlement(
       ...(outcome.kind === 'not_attempted' ? keyFreed(payment) : []),
       ...chargeNoted(ended).filter((write) => isFree(write, rejected)),
       ...item,
-      ...auditOf(observed),
+      ...auditWrites(observed),
     ],
   };
 }
@@ -100,14 +100,14 @@ function waiting(
   const authentication =
     payment.authentication ??
     (outcome.kind === 'requires_action'
-      ? authenticationOf(context, payment, outcome, context.now() + context.authenticationMs)
+      ? sealAuthentication(context, payment, outcome, context.now() + context.authenticationMs)
       : undefined);
   const after = { ...withoutToken(payment), ...(authentication && { authentication }) };
   const deadline = authentication?.until ?? 0;
   // A processor that does not say what the attempt is may be away: then its return must not be missed.
   const pause: Pause =
     outcome.kind === 'unknown'
-      ? { ...pauseOf(payment), deadline }
+      ? { ...nextPause(payment), deadline }
       : { attempts: payment.attempts + authenticationAttemptsSkipped, deadline };
   return {
     payment: after,
@@ -116,7 +116,7 @@ function waiting(
 }
 
 /** A charge that may be requested again is canceled at the end of that time; one that holds an item must not hold it longer. */
-function pauseOf(payment: Payment): Pause {
+function nextPause(payment: Payment): Pause {
   const { attempts, retryUntil: deadline } = payment;
   return { attempts, deadline, ...(holdsItem(payment) ? { msMax: recoveryDelayOfHoldMsMax } : {}) };
 }
@@ -152,7 +152,7 @@ function overridden(
       ...chargeNoted(after).filter((write) => isFree(write, rejected)),
       // The hold in the same commit proves that no other payment holds the item; it is released right after.
       ...(isLost ? [] : [...hold, ...item]),
-      ...auditOf(observed),
+      ...auditWrites(observed),
     ],
   };
 }
@@ -171,7 +171,7 @@ function isFree({ space, id }: Write, rejected: readonly Write[]): boolean {
   return !rejected.some((write) => write.space === space && write.id === id);
 }
 
-function auditOf({ audit }: ObservedOutcome): Write[] {
+function auditWrites({ audit }: ObservedOutcome): Write[] {
   return audit === undefined ? [] : [audit];
 }
 
@@ -201,4 +201,37 @@ function itemState(payment: Payment, isMade: boolean): Pick<Payment, 'item'> {
   if (item === undefined) return {};
   if (state !== 'succeeded' || isItemRevoked(payment)) return { item: { ...item, state: 'not_made' } };
   return { item: { ...item, state: isMade ? 'made' : 'conflict' } };
+}
+
+/** The fields of a payment's record that a step of its charge adds and erases. */
+
+function withObserved(payment: Payment, { eventId }: ObservedOutcome): Payment {
+  if (eventId === undefined) return { ...payment, attempts: payment.attempts + 1 };
+  return { ...payment, events: withEvent(payment, eventId) };
+}
+
+/** Adds the response of an ended payment, and erases its token and its buyer's addresses. */
+function withOutcome(payment: Payment, outcome: Outcome): Payment {
+  return {
+    ...withoutSecrets(payment),
+    ...(outcome.kind === 'succeeded' ? { chargeId: outcome.chargeId } : {}),
+    ...('declineCode' in outcome ? { declineCode: outcome.declineCode } : {}),
+    response: responseTo(outcome, payment),
+  };
+}
+
+function withoutToken(payment: Payment): Payment {
+  const { sealedToken: _erased, ...rest } = withoutReceiptEmail(payment);
+  return rest;
+}
+
+export function withoutSecrets(payment: Payment): Payment {
+  const { authentication, sealedBuyerAddress: _erased, ...rest } = withoutToken(payment);
+  if (authentication === undefined) return rest;
+  const { sealedAction: _action, lookUp: _ended, ...kept } = authentication;
+  return { ...rest, authentication: kept };
+}
+
+export function withEvent({ events = [] }: Payment, id: string): readonly string[] {
+  return [...events, id].slice(-eventsPerPaymentMax);
 }

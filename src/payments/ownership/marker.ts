@@ -28,7 +28,7 @@ export function openId(paymentId: string, refundId?: string): string {
   return refundId === undefined ? paymentId : `${paymentId}.${refundId}`;
 }
 
-export function idsOf(openId: string): { readonly paymentId: string; readonly refundId?: string } {
+export function parseOpenId(openId: string): { readonly paymentId: string; readonly refundId?: string } {
   const [paymentId = '', refundId] = openId.split('.');
   return refundId === undefined ? { paymentId } : { paymentId, refundId };
 }

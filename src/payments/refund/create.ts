@@ -1,8 +1,8 @@
 import { currencyExponent } from '../../currencies.ts';
 import { ServiceError } from '../../errors.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
+import { waitForFirst } from '../charge/replay.ts';
 import { checkIdempotencyKey, minorUnits } from '../charge/request.ts';
-import { waitForFirst } from '../charge/wait-for-first.ts';
 import { findProcessor, type PaymentContext } from '../context.ts';
 import { findPaymentOn } from '../find.ts';
 import { refundAttemptsStoredMax, refundsPerPaymentMax } from '../limits.ts';

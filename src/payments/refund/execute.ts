@@ -4,7 +4,13 @@ import { findProcessor, type PaymentContext, type SettleRefundContext } from '..
 import { lookUpMsMax, processorCallMsMax, refundArrivalMsMax } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import type { Refund } from '../refund-state.ts';
-import { ageOf, detailOf, isConclusive, resolveOutcome, unknownOf } from '../resolve-outcome.ts';
+import {
+  describeOutcome,
+  isConclusive,
+  measureAge,
+  resolveOutcome,
+  unknownAfter,
+} from '../resolve-outcome.ts';
 import { findRefund } from './amounts.ts';
 import { currentRefundResponse, type RefundResponse } from './response.ts';
 import { markRefundForReview, settleRefund } from './settle.ts';
@@ -17,7 +23,7 @@ export async function executeRefund(
 ): Promise<RefundResponse> {
   const refund = findRefund(payment, refundId) as Refund;
   const processor = findProcessor(context, payment.processor);
-  const outcome = await callProcessor(processor, payment, refund, false).catch(unknownOf);
+  const outcome = await callProcessor(processor, payment, refund, false).catch(unknownAfter);
   try {
     const settled = await settleRefund(context, payment.id, refundId, { outcome, basis: 'reply' });
     return currentRefundResponse(settled, { replayed: false });
@@ -36,7 +42,7 @@ export async function resumeRefund(
   refund: Refund,
 ): Promise<void> {
   const processor = findProcessor(context, payment.processor);
-  const { isKeyRemembered, isHopeless, isLate } = ageOf(refund.createdAt, context.now(), processor);
+  const { isKeyRemembered, isHopeless, isLate } = measureAge(refund.createdAt, context.now(), processor);
   const isPending = refund.state === 'pending';
   const callAgain =
     isKeyRemembered && !isPending ? () => callProcessor(processor, payment, refund, true) : undefined;
@@ -52,7 +58,7 @@ export async function resumeRefund(
   if (isConclusive(found)) await settle(found);
   else if (!isPending && (isHopeless || (isLate && found.kind === 'absent')))
     await markRefundForReview(context, payment.id, refund.id);
-  else await settle({ kind: 'unknown', detail: detailOf(found) });
+  else await settle({ kind: 'unknown', detail: describeOutcome(found) });
 }
 
 const unfinished = { kind: 'unknown', detail: 'an earlier request may be under way' } as const;

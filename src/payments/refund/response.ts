@@ -1,10 +1,9 @@
-import { failure, success } from '../../envelope.ts';
+import { failure, type StoredResponse, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { RefundOutcome } from '../../processors/processor.ts';
-import { unknownRetryAfterSeconds } from '../charge/response.ts';
+import { unknownRetryAfterSeconds } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import type { Refund, RequestedRefund } from '../refund-state.ts';
-import type { StoredResponse } from '../stored-response.ts';
 
 export interface RefundResponse extends StoredResponse {
   readonly refundId: string;
@@ -14,7 +13,7 @@ export interface RefundResponse extends StoredResponse {
 }
 
 /** The response to the request that made the refund; undefined while the outcome is unknown. */
-export function refundResponseOf(
+export function responseToRefund(
   outcome: RefundOutcome,
   payment: Payment,
   refund: Refund,

@@ -1,5 +1,5 @@
 import type { RefundOutcome } from '../../processors/processor.ts';
-import { withEvent } from '../charge/settled-record.ts';
+import { withEvent } from '../charge/settlement.ts';
 import type { PaymentContext, SettleRefundContext } from '../context.ts';
 import { changeRevokingItem, isItemRevoked } from '../item-revocation.ts';
 import { openId, postponeMarker, removeMarker, restoreMarker } from '../ownership/marker.ts';
@@ -7,7 +7,7 @@ import type { Payment } from '../payment.ts';
 import { type Change, changePayment } from '../payment-store.ts';
 import { mayTransitionRefund, type Refund, type RefundState, type RequestedRefund } from '../refund-state.ts';
 import { findRefund, withRefund } from './amounts.ts';
-import { refundResponseOf } from './response.ts';
+import { responseToRefund } from './response.ts';
 
 export interface ObservedRefund {
   readonly outcome: RefundOutcome;
@@ -62,7 +62,7 @@ function settled(
   { outcome: reported, eventId, basis }: ObservedRefund,
 ): Change | undefined {
   const outcome = finalOutcome(refund, reported, basis);
-  const state = stateOf(outcome);
+  const state = stateAfter(outcome);
   const { requested, ...rest } = refund;
   const attempts = (requested?.attempts ?? 0) + (eventId === undefined ? 1 : 0);
   const id = openId(payment.id, refund.id);
@@ -80,12 +80,12 @@ function settled(
   const events = eventId === undefined ? {} : { events: withEvent(payment, eventId) };
   return {
     payment: withRefund({ ...payment, ...events }, { ...moved, ...after }),
-    writes: markerOf(context, payment, refund, moved, attempts),
+    writes: markerWrites(context, payment, refund, moved, attempts),
   };
 }
 
 /** Only an open refund has a marker; a refund that another system made has none. */
-function markerOf(
+function markerWrites(
   context: Pick<PaymentContext, 'now'>,
   payment: Payment,
   before: Refund,
@@ -109,7 +109,7 @@ function withResponse(
   requested: RequestedRefund,
   outcome: RefundOutcome,
 ): RequestedRefund {
-  const response = requested.response ?? refundResponseOf(outcome, payment, refund, requested);
+  const response = requested.response ?? responseToRefund(outcome, payment, refund, requested);
   const { keyDigest, ...rest } = requested;
   // Nothing was refunded, so a retry of the same request may succeed.
   const key = outcome.kind === 'not_attempted' || keyDigest === undefined ? {} : { keyDigest };
@@ -128,7 +128,7 @@ function finalOutcome(
   return { kind: 'unknown', detail: outcome.detail };
 }
 
-function stateOf({ kind }: RefundOutcome): RefundState {
+function stateAfter({ kind }: RefundOutcome): RefundState {
   if (kind === 'succeeded' || kind === 'pending') return kind;
   return kind === 'unknown' ? 'in_doubt' : 'failed';
 }

@@ -49,13 +49,15 @@ export function newFamilyId(identity: Identity): string {
 }
 
 /** The origin of the app; for a private-use URI scheme (RFC 8252, 7.1), which has no origin, the scheme. */
-export function audienceOf(returnUrl: string): string {
+export function tokenAudience(returnUrl: string): string {
   const { origin, protocol } = new URL(returnUrl);
   return origin === 'null' ? protocol : origin;
 }
 
 /** The family id and the random part of a refresh token; undefined if it is malformed. */
-export function partsOf(token: string): { readonly family: string; readonly random: string } | undefined {
+export function parseRefreshToken(
+  token: string,
+): { readonly family: string; readonly random: string } | undefined {
   const [, family, random] = tokenPattern.exec(token) ?? [];
   return family === undefined || random === undefined ? undefined : { family, random };
 }

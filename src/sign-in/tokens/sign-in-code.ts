@@ -76,14 +76,14 @@ export function exchanged(code: SignInCode, tokens: ExchangedTokens, sent: SentC
   return {
     ...code,
     isUsed: true,
-    exchange: { at, sealedTokens: encrypt(keyOf(sent), text, Buffer.from(codeId(sent.code))) },
+    exchange: { at, sealedTokens: encrypt(exchangeKey(sent), text, Buffer.from(codeId(sent.code))) },
   };
 }
 
 /** The tokens of the exchange of a code; undefined if they are erased. Call `isFor` first: another sender has another key. */
-export function tokensOf({ exchange }: SignInCode, sent: SentCode): ExchangedTokens | undefined {
+export function openTokens({ exchange }: SignInCode, sent: SentCode): ExchangedTokens | undefined {
   if (exchange === undefined) return undefined;
-  const text = decrypt(keyOf(sent), exchange.sealedTokens, Buffer.from(codeId(sent.code)));
+  const text = decrypt(exchangeKey(sent), exchange.sealedTokens, Buffer.from(codeId(sent.code)));
   return JSON.parse(text.toString()) as ExchangedTokens;
 }
 
@@ -93,7 +93,7 @@ export function erased({ exchange: _exchange, ...code }: SignInCode): SignInCode
 }
 
 /** A key from the code and the verifier (RFC 5869), neither of which the store has. It seals once. */
-function keyOf({ code, codeVerifier }: SentCode): Buffer {
+function exchangeKey({ code, codeVerifier }: SentCode): Buffer {
   const secret = JSON.stringify([code, codeVerifier]);
   return Buffer.from(hkdfSync('sha256', secret, '', 'counterfoil exchange of a code', 32));
 }

@@ -34,7 +34,7 @@ export const sealedSigningKeys: SealedRecords = {
   space: 'service:signing-keys',
   exchange(_id, text, exchange) {
     const key = JSON.parse(text) as StoredKey;
-    return JSON.stringify({ ...key, sealedPrivateKey: exchange(key.sealedPrivateKey, placeOf(key.kid)) });
+    return JSON.stringify({ ...key, sealedPrivateKey: exchange(key.sealedPrivateKey, keyContext(key.kid)) });
   },
 };
 
@@ -128,7 +128,7 @@ export class SigningKeys {
     const key: StoredKey = {
       kid,
       publicKey,
-      sealedPrivateKey: sealer.seal(privateKey, placeOf(kid)),
+      sealedPrivateKey: sealer.seal(privateKey, keyContext(kid)),
       signsFrom,
     };
     const id = String(number).padStart(numberDigits, '0');
@@ -139,7 +139,7 @@ export class SigningKeys {
     const known = this.#privateKeys.get(kid);
     if (known !== undefined) return known;
     const { importJWK } = await import('jose');
-    const jwk = JSON.parse(this.#context.sealer.open(sealedPrivateKey, placeOf(kid))) as JWK;
+    const jwk = JSON.parse(this.#context.sealer.open(sealedPrivateKey, keyContext(kid))) as JWK;
     const key = (await importJWK(jwk, signingAlgorithm)) as CryptoKey;
     this.#privateKeys.clear();
     this.#privateKeys.set(kid, key);
@@ -160,7 +160,7 @@ function isPast(keys: readonly StoredKey[], index: number, now: number): boolean
   return next !== undefined && now >= next.signsFrom + signingKeyPublishedMs;
 }
 
-function placeOf(kid: string): EncryptionContext {
+function keyContext(kid: string): EncryptionContext {
   return { record: 'signing-key', name: kid, field: 'private_key' };
 }
 

@@ -8,14 +8,14 @@ import type { BoundRegistration } from '../stored-integration.ts';
 import type { Session } from '../types.ts';
 import { isProviderName, type ProviderName } from '../types.ts';
 import {
-  audienceOf,
   currentToken,
   isOver,
   newFamilyId,
-  partsOf,
+  parseRefreshToken,
   type RefreshFamily,
   refreshed,
   refreshFamilies,
+  tokenAudience,
   withFirstToken,
 } from './refresh-family.ts';
 import {
@@ -26,9 +26,9 @@ import {
   isExpired,
   isFor,
   isRepeatable,
+  openTokens,
   type SentCode,
   type SignInCode,
-  tokensOf,
 } from './sign-in-code.ts';
 import type { Signer, SigningKeys } from './signing-keys.ts';
 import { signAccessToken } from './signing-keys.ts';
@@ -93,7 +93,7 @@ export class TokenGrants implements AppTokens {
     const family = newFamilyId(identity);
     const begun: RefreshFamily = {
       identity,
-      audience: audienceOf(returnUrl),
+      audience: tokenAudience(returnUrl),
       sessionId,
       returnUrl,
       ...(registrationId === undefined ? {} : { registrationId }),
@@ -132,7 +132,7 @@ export class TokenGrants implements AppTokens {
    * cannot be revoked.
    */
   async revoke(provider: string, integration: string, token: string): Promise<void> {
-    const family = partsOf(token)?.family;
+    const family = parseRefreshToken(token)?.family;
     if (family === undefined && jwtPattern.test(token))
       throw invalid('token', 'An access token cannot be revoked: it expires within ten minutes.');
     const stored = family && (await this.#families.get(family));
@@ -194,8 +194,8 @@ export class TokenGrants implements AppTokens {
   ): Promise<GrantedTokens> {
     const now = this.#context.now();
     const isSame = isRepeatable(code, now) && validate(family) === 'good' && isFor(code, sent);
-    const tokens = isSame ? tokensOf(code, sent) : undefined;
-    const first = tokens === undefined ? undefined : partsOf(tokens.refreshToken)?.random;
+    const tokens = isSame ? openTokens(code, sent) : undefined;
+    const first = tokens === undefined ? undefined : parseRefreshToken(tokens.refreshToken)?.random;
     // The app may have refreshed meanwhile. There is one valid refresh token, and both callers have the same.
     const random = first === undefined ? undefined : currentToken(family, first);
     if (tokens === undefined || random === undefined) {
@@ -219,7 +219,7 @@ export class TokenGrants implements AppTokens {
 
   async #redeemToken(token: string, validate: Validate): Promise<Redeemed> {
     const { engine, now } = this.#context;
-    const parts = partsOf(token);
+    const parts = parseRefreshToken(token);
     if (parts === undefined) throw invalidToken();
     const { family: familyId, random } = parts;
     for (;;) {

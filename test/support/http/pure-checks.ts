@@ -9,7 +9,7 @@ import { holdsCardNumber } from '../../../src/payments/card-number.ts';
 import { checkChargeRequest, checkIdempotencyKey } from '../../../src/payments/charge/request.ts';
 import { returnAddress } from '../../../src/sign-in/begin-sign-in.ts';
 import { readRegistration } from '../../../src/sign-in/registration.ts';
-import { partsOf } from '../../../src/sign-in/tokens/refresh-family.ts';
+import { parseRefreshToken } from '../../../src/sign-in/tokens/refresh-family.ts';
 import { isChallenge } from '../../../src/sign-in/tokens/sign-in-code.ts';
 import { isPlainName, parseStrictJson } from '../../../src/strict-json.ts';
 import { checkId, checkItem, tableSpace } from '../../../src/tables/table-item.ts';
@@ -58,7 +58,7 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
     returnAddress(text, { origin: 'https://a.example', returnUrls: ['https://b.example/'], home: '/' }),
   'a path that a sign-in returns to': (text) =>
     returnAddress(`/${text}`, { origin: 'https://a.example', returnUrls: [], home: '/' }),
-  'a refresh token': partsOf,
+  'a refresh token': parseRefreshToken,
   'a code challenge': isChallenge,
 
   'If-Match': (text) => ifMatch(text),
