@@ -1,16 +1,15 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { backupsIn } from '../app/backups/adapters.ts';
-import { BackupFailed, type BackupTarget } from '../backup/target.ts';
+import type { BackupTarget } from '../backup/target.ts';
 import type { Settings } from '../settings/schema.ts';
-import type { JsonOption } from './command.ts';
-import { describe } from './command.ts';
+import { describe, type JsonOption } from './command.ts';
 import { commandSettings } from './command-settings.ts';
-import { wholeNumber } from './option-values.ts';
+import { moment, wholeNumber } from './option-values.ts';
 import { hint, printListing, printResult } from './output/print.ts';
-import { ProgressBar } from './output/progress-bar.ts';
+import { withProgress } from './output/progress-bar.ts';
 import type { Column } from './output/table.ts';
-import { UsageError, WorkFailed } from './problems.ts';
+import { UsageError } from './problems.ts';
 
 interface BackupCommandOptions extends JsonOption {
   readonly list?: boolean;
@@ -29,8 +28,6 @@ async function backup(target: string, options: BackupCommandOptions): Promise<vo
   const opened = await openTarget(settings, target);
   try {
     await (options.list ? list(opened, options) : make(settings, opened, options));
-  } catch (error) {
-    throw error instanceof BackupFailed ? new WorkFailed(error.code, error.message) : error;
   } finally {
     opened.close();
   }
@@ -55,11 +52,9 @@ async function make(
     import('../secrets/open-sealer.ts'),
   ]);
   lowerPriority();
-  const bar = new ProgressBar();
-  const progress = (done: number, total: number) => bar.show(done, total, 'verifying');
-  const options = { keep, takesOver, progress };
-  const { deleted, ...made } = await makeBackup(existingStore(settings), target, options).finally(() =>
-    bar.clear(),
+  const { deleted, ...made } = await withProgress(
+    (progress) => makeBackup(existingStore(settings), target, { keep, takesOver, progress }),
+    'verifying',
   );
   const source = masterKeySource(settings);
   const place = isKeyFile(source) ? resolve(sourceName(source)) : sourceName(source);
@@ -133,4 +128,75 @@ export function defineBackup(command: Command): void {
     )
     .option('--list', 'make no backup: list those of the target, by store and in the order of their commits')
     .action(backup);
+}
+
+/** `counterfoil restore`. */
+export function defineRestore(command: Command): void {
+  describe(command, {
+    description:
+      'Put a backup into the data folder of the settings, which must be empty, and shut payments until payments reconcile --adopt.',
+    examples: [
+      'restore /backup/counterfoil',
+      'restore s3://bucket/counterfoil --at 2026-11-21T10:00:00Z',
+      'restore /backup/counterfoil/counterfoil-2026-11-21T10-00-00-000Z',
+    ],
+  })
+    .argument(
+      '<backup>',
+      'a folder or s3://bucket/prefix with backups, of which the newest state is taken, or one backup in it',
+    )
+    .option(
+      '--at <time>',
+      'the state of this moment, from the last backup before it and the segments of continuous backup',
+      moment('--at'),
+    )
+    .option(
+      '--position <commit>',
+      'the state after the commit with this number, for when a wrong clock gave commits wrong times',
+      wholeNumber('--position'),
+    )
+    .option('--store <id>', 'the store to restore, if the target has backups of several')
+    .option(
+      '--accept-missing',
+      'if something is damaged or missing, restore the last state before it, and print what is missing',
+    )
+    .action(restore);
+}
+
+interface RestoreCommandOptions extends JsonOption {
+  readonly at?: number;
+  readonly position?: number;
+  readonly store?: string;
+  readonly acceptMissing?: boolean;
+}
+
+async function restore(
+  from: string,
+  { json, at, position: until, store, acceptMissing }: RestoreCommandOptions,
+): Promise<void> {
+  if (at !== undefined && until !== undefined)
+    throw new UsageError('restore: --at and --position are two ways to say the same; give one of them');
+  const settings = await commandSettings();
+  const { restoreData } = await import('../app/restore.ts');
+  const wanted = { from, at, position: until, store, acceptsMissing: acceptMissing };
+  const restored = await withProgress(
+    (progress) => restoreData(settings, { ...wanted, progress }),
+    'verifying',
+  );
+  const { manifest, at: time, position, replayed, missing, notes } = restored;
+  const { name, store_id } = manifest;
+  const facts = { name, store_id, time, position, replayed, missing, notes };
+  printResult(json, { ...facts, are_payments_shut: true }, [
+    `${name}${replayed > 0 ? ` and ${replayed} commits after it` : ''}: restored to ${resolve(settings.data)}`,
+    `the last commit is ${position}, of ${time}`,
+    ...missing.map((each) => `missing: ${each}`),
+    ...notes.map((each) => `not needed: ${each}`),
+  ]);
+  if (json) return;
+  hint(
+    'Payments are shut: charges since then are missing here. Start with the same master key, and run counterfoil payments reconcile --adopt.',
+  );
+  hint(
+    'The target still belongs to the old store. When that one is stopped for good, run counterfoil backup TARGET --take-over.',
+  );
 }

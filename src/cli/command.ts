@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { OfflineAccess } from '../app/access.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
 import { commandSettings } from './command-settings.ts';
@@ -69,6 +70,19 @@ export function oneOf(flags: string, description: string, choices: readonly stri
   return new Option(flags, description).choices([...choices]);
 }
 
+/** The pages of a listing, up to the last one. @param from where the first page begins */
+export async function* pages<Page extends { readonly next?: string | undefined }>(
+  read: (after: string | undefined) => Promise<Page>,
+  from?: string,
+): AsyncGenerator<Page> {
+  let after = from;
+  do {
+    const page = await read(after);
+    yield page;
+    after = page.next;
+  } while (after !== undefined);
+}
+
 /** Opens what a command needs with its settings, and closes it after the work. */
 export async function withOpened<Opened extends { close(): Promise<void> }, Result>(
   open: (settings: Settings) => Promise<Opened>,
@@ -80,4 +94,13 @@ export async function withOpened<Opened extends { close(): Promise<void> }, Resu
   } finally {
     await opened.close();
   }
+}
+
+/** Opens the keys, administrators and audit trail for a command. @param makesStore if there is none yet */
+export async function withAccess<Result>(
+  work: (access: OfflineAccess) => Promise<Result>,
+  makesStore = false,
+): Promise<Result> {
+  const { openOfflineAccess } = await import('../app/access.ts');
+  return withOpened((settings) => openOfflineAccess(settings, makesStore), work);
 }

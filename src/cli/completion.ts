@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { describe } from './command.ts';
+import { bashCompletion, fishCompletion, zshCompletion } from './completion/scripts.ts';
+import { completionWords } from './completion/words.ts';
 
-const shells = ['bash', 'zsh', 'fish'] as const;
-type Shell = (typeof shells)[number];
+const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion };
 
 /** @param wholeProgram the tree with every command loaded */
 export function defineCompletion(command: Command, wholeProgram: () => Promise<Command>): void {
@@ -15,21 +16,8 @@ export function defineCompletion(command: Command, wholeProgram: () => Promise<C
     ],
     json: 'none',
   })
-    .addArgument(command.createArgument('<shell>', 'the shell').choices([...shells]))
-    .action(async (shell: Shell) => {
-      process.stdout.write(await scriptOf(shell, await wholeProgram()));
+    .addArgument(command.createArgument('<shell>', 'the shell').choices(Object.keys(scripts)))
+    .action(async (shell: keyof typeof scripts) => {
+      process.stdout.write(scripts[shell](completionWords(await wholeProgram())));
     });
-}
-
-async function scriptOf(shell: Shell, program: Command): Promise<string> {
-  const { wordsOf } = await import('./completion/words.ts');
-  const commands = wordsOf(program);
-  switch (shell) {
-    case 'bash':
-      return (await import('./completion/bash.ts')).bashCompletion(commands);
-    case 'zsh':
-      return (await import('./completion/zsh.ts')).zshCompletion(commands);
-    case 'fish':
-      return (await import('./completion/fish.ts')).fishCompletion(commands);
-  }
 }

@@ -9,8 +9,7 @@ import {
   type ShownKey,
 } from '../access/keys/api-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
-import type { OfflineAccess } from '../app/access.ts';
-import { describe, type JsonOption, repeatable, subcommand, withOpened } from './command.ts';
+import { describe, type JsonOption, repeatable, subcommand, withAccess } from './command.ts';
 import { commandSettings } from './command-settings.ts';
 import { duration, futureMoment } from './option-values.ts';
 import { hint, printListing, printResult } from './output/print.ts';
@@ -97,14 +96,6 @@ function defineCreate(command: Command): void {
     .action(create);
 }
 
-async function withAccess<Result>(
-  makesStore: boolean,
-  work: (access: OfflineAccess) => Promise<Result>,
-): Promise<Result> {
-  const { openOfflineAccess } = await import('../app/access.ts');
-  return withOpened((settings) => openOfflineAccess(settings, makesStore), work);
-}
-
 interface CreateOptions extends JsonOption {
   readonly name: string;
   readonly scope?: readonly Scope[];
@@ -125,19 +116,21 @@ async function create({
   ...options
 }: CreateOptions): Promise<void> {
   const { scope = publishable ? publishableScopes : [], table, route, origin, expires } = options;
-  const shown = await withAccess(true, ({ keys }) =>
-    keys.create(
-      {
-        kind: publishable ? 'publishable' : 'secret',
-        name,
-        scopes: scope,
-        ...(table === undefined ? {} : { tables: table }),
-        ...(route === undefined ? {} : { routes: route }),
-        ...(origin === undefined ? {} : { origins: origin }),
-        ...(expires === undefined ? {} : { expiresAt: new Date(expires).toISOString() }),
-      },
-      replaces,
-    ),
+  const shown = await withAccess(
+    ({ keys }) =>
+      keys.create(
+        {
+          kind: publishable ? 'publishable' : 'secret',
+          name,
+          scopes: scope,
+          ...(table === undefined ? {} : { tables: table }),
+          ...(route === undefined ? {} : { routes: route }),
+          ...(origin === undefined ? {} : { origins: origin }),
+          ...(expires === undefined ? {} : { expiresAt: new Date(expires).toISOString() }),
+        },
+        replaces,
+      ),
+    true,
   );
   show(shown, json);
   const { withoutPrice } = await import('../app/unpriced-routes.ts');
@@ -180,7 +173,7 @@ function allows({ scopes: allowed, tables = [], routes = [], origins = [] }: Lis
 }
 
 async function list({ json }: JsonOption): Promise<void> {
-  await withAccess(false, async ({ keys }) => {
+  await withAccess(async ({ keys }) => {
     const toJson = (key: ListedKey) => ({
       ...publicKey(key, Date.now()),
       last_used_at: key.lastUsedAt ?? null,
@@ -194,7 +187,7 @@ async function rotate(
   { json, overlap = apiKeyOverlapMsDefault }: JsonOption & { readonly overlap?: number },
 ): Promise<void> {
   if (overlap > apiKeyOverlapMsMax) throw new UsageError('--overlap: must be at most 30d');
-  show(await withAccess(false, ({ keys }) => keys.rotate(id, overlap)), json);
+  show(await withAccess(({ keys }) => keys.rotate(id, overlap)), json);
 }
 
 async function revoke(
@@ -205,12 +198,12 @@ async function revoke(
     throw new UsageError('keys revoke: name either a key or --created-by');
   if (createdBy !== undefined) return revokeCreatedBy(createdBy, json);
   if (id === undefined) return;
-  const key = await withAccess(false, ({ keys }) => keys.revoke(id));
+  const key = await withAccess(({ keys }) => keys.revoke(id));
   printResult(json, publicKey(key, Date.now()), `API key ${id} (${key.name}) is revoked`);
 }
 
 async function revokeCreatedBy(creator: string, json: boolean | undefined): Promise<void> {
-  const revoked = await withAccess(false, ({ keys }) => keys.revokeCreatedBy(creator));
+  const revoked = await withAccess(({ keys }) => keys.revokeCreatedBy(creator));
   printResult(
     json,
     { revoked: revoked.map((key) => publicKey(key, Date.now())) },

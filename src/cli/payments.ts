@@ -33,7 +33,7 @@ function defineList(command: Command): void {
     .addOption(oneOf('--status <status>', 'only of this status', storedChargeStates))
     .addOption(oneOf('--processor <name>', 'only of this processor', processorNames))
     .option('--limit <count>', 'at most this many', wholeNumber('--limit'), paymentsListedDefault)
-    .action(async (options) => (await import('./payments/list.ts')).list(options));
+    .action(async (options) => (await import('./payments/actions.ts')).list(options));
 }
 
 function defineShow(command: Command): void {
@@ -42,7 +42,7 @@ function defineShow(command: Command): void {
     examples: ['payments show pay_…', 'payments show pay_… --json'],
   })
     .argument(...paymentArgument)
-    .action(async (id, options) => (await import('./payments/show.ts')).show(id, options));
+    .action(async (id, options) => (await import('./payments/actions.ts')).show(id, options));
 }
 
 function defineRefund(command: Command): void {
@@ -53,7 +53,7 @@ function defineRefund(command: Command): void {
     .argument(...paymentArgument)
     .option('--amount <amount>', 'only this amount, in the unit of its route', amount('--amount'))
     .option('--key <key>', 'an idempotency key: the same key refunds once')
-    .action(async (id, options) => (await import('./payments/refund.ts')).refund(id, options));
+    .action(async (id, options) => (await import('./payments/actions.ts')).refund(id, options));
 }
 
 function defineCancel(command: Command): void {
@@ -62,7 +62,7 @@ function defineCancel(command: Command): void {
     examples: ['payments cancel pay_…'],
   })
     .argument(...paymentArgument)
-    .action(async (id, options) => (await import('./payments/cancel.ts')).cancel(id, options));
+    .action(async (id, options) => (await import('./payments/actions.ts')).cancel(id, options));
 }
 
 function defineResolve(command: Command): void {
@@ -74,7 +74,7 @@ function defineResolve(command: Command): void {
     .argument(...paymentArgument)
     .option('--succeeded <charge>', 'it was made, and this is its id at the processor')
     .option('--declined', 'it was not made')
-    .action(async (id, options) => (await import('./payments/resolve.ts')).resolve(id, options));
+    .action(async (id, options) => (await import('./payments/actions.ts')).resolve(id, options));
 }
 
 function defineReconcile(command: Command): void {
@@ -115,7 +115,7 @@ function defineReconcile(command: Command): void {
       'with --adopt: open payments without any records, for a service that takes none',
     )
     .action(async (name, options) => {
-      if (options.adopt) await (await import('./payments/adopt.ts')).adopt(name, options);
+      if (options.adopt) await (await import('./payments/reconcile.ts')).adopt(name, options);
       else await (await import('./payments/reconcile.ts')).reconcileWith(name, options);
     });
 }

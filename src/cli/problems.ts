@@ -1,3 +1,4 @@
+import { BackupFailed } from '../backup/target.ts';
 import {
   DamagedStoreError,
   damageAdvice,
@@ -6,7 +7,7 @@ import {
   SettingsError,
   TransientError,
 } from '../errors.ts';
-import { printable } from './output/printable.ts';
+import { printable } from './output/terminal-text.ts';
 
 /** The work of a command failed: exit status 1. */
 export class WorkFailed extends Error {
@@ -58,7 +59,8 @@ function problemOf(error: unknown): Problem {
     return { status: 1, code: 'store_damaged', lines: [...error.problems, damageAdvice] };
   if (error instanceof SettingsError) return { status: 2, code: 'invalid_settings', lines: error.problems };
   if (error instanceof TransientError) return { status: 1, code: 'unavailable', lines: [error.message] };
-  if (error instanceof WorkFailed) return { status: 1, code: error.code, lines: [error.message] };
+  if (error instanceof WorkFailed || error instanceof BackupFailed)
+    return { status: 1, code: error.code, lines: [error.message] };
   if (error instanceof ServiceError)
     return { status: statusOf(error), code: error.code, lines: [lineOf(error)] };
   return problemOfSystem(error);

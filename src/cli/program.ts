@@ -1,7 +1,8 @@
 import { Command } from 'commander';
-import { addCommonOptions, describe } from './command.ts';
-import { watchOutput } from './output/print.ts';
-import { hasColors, styled } from './output/style.ts';
+import { version } from '../version.ts';
+import { addCommonOptions, describe, type JsonOption } from './command.ts';
+import { printResult, watchOutput } from './output/print.ts';
+import { hasColors, styled } from './output/terminal-text.ts';
 import { reportProblems } from './problems.ts';
 
 /** Adds options, subcommands and the action to the command of its family. Completion scripts need the whole tree. */
@@ -16,7 +17,7 @@ interface Family {
   readonly hidden?: true;
 }
 
-/** Every command. A new one is a file and a line here. */
+/** Every command, with the file that defines it. */
 const families: readonly Family[] = [
   {
     ...{ name: 'serve', group: 'Serve:', summary: 'serve payments, tables and sign-in' },
@@ -28,11 +29,11 @@ const families: readonly Family[] = [
   },
   {
     ...{ name: 'init', group: 'Serve:', summary: 'write a counterfoil.json to start from' },
-    load: async () => (await import('./init.ts')).defineInit,
+    load: async () => (await import('./installation.ts')).defineInit,
   },
   {
     ...{ name: 'config', group: 'Serve:', summary: 'print the settings in force and where each comes from' },
-    load: async () => (await import('./config.ts')).defineConfig,
+    load: async () => (await import('./installation.ts')).defineConfig,
   },
   {
     ...{
@@ -52,7 +53,7 @@ const families: readonly Family[] = [
   },
   {
     ...{ name: 'verify', group: 'Data:', summary: 'read the whole store and print each damage' },
-    load: async () => (await import('./store-file.ts')).defineVerify,
+    load: async () => (await import('./store.ts')).defineVerify,
   },
   {
     ...{ name: 'backup', group: 'Data:', summary: 'make a verified backup of the running store' },
@@ -60,15 +61,15 @@ const families: readonly Family[] = [
   },
   {
     ...{ name: 'restore', group: 'Data:', summary: 'put a backup into an empty data folder' },
-    load: async () => (await import('./restore.ts')).defineRestore,
+    load: async () => (await import('./backup.ts')).defineRestore,
   },
   {
     ...{ name: 'compact', group: 'Data:', summary: 'make the file of a stopped store as small as it can be' },
-    load: async () => (await import('./store-file.ts')).defineCompact,
+    load: async () => (await import('./store.ts')).defineCompact,
   },
   {
     ...{ name: 'recover', group: 'Data:', summary: 'save what can be read of a damaged store' },
-    load: async () => (await import('./recover.ts')).defineRecover,
+    load: async () => (await import('./store.ts')).defineRecover,
   },
   {
     ...{ name: 'keys', group: 'Access:', summary: 'create, list, rotate and revoke API keys' },
@@ -76,7 +77,7 @@ const families: readonly Family[] = [
   },
   {
     ...{ name: 'admins', group: 'Access:', summary: 'add, list and remove administrators of the console' },
-    load: async () => (await import('./admins.ts')).defineAdmins,
+    load: async () => (await import('./console.ts')).defineAdmins,
   },
   {
     ...{
@@ -84,23 +85,23 @@ const families: readonly Family[] = [
       group: 'Access:',
       summary: 'list sign-in integrations, and approve them for the console',
     },
-    load: async () => (await import('./integrations.ts')).defineIntegrations,
+    load: async () => (await import('./console.ts')).defineIntegrations,
   },
   {
     ...{ name: 'users', group: 'Access:', summary: 'list, show and delete users' },
-    load: async () => (await import('./users.ts')).defineUsers,
+    load: async () => (await import('./people.ts')).defineUsers,
   },
   {
     ...{ name: 'sessions', group: 'Access:', summary: 'list and end sessions' },
-    load: async () => (await import('./sessions.ts')).defineSessions,
+    load: async () => (await import('./people.ts')).defineSessions,
   },
   {
     ...{ name: 'audit', group: 'Access:', summary: 'list what administrators have done' },
-    load: async () => (await import('./audit.ts')).defineAudit,
+    load: async () => (await import('./console.ts')).defineAudit,
   },
   {
     ...{ name: 'doctor', group: 'Operate:', summary: 'check the installation and print what to do' },
-    load: async () => (await import('./doctor.ts')).defineDoctor,
+    load: async () => (await import('./installation.ts')).defineDoctor,
   },
   {
     ...{ name: 'secrets', group: 'Operate:', summary: 'show, rotate and retire the master keys' },
@@ -112,9 +113,15 @@ const families: readonly Family[] = [
   },
   {
     ...{ name: 'version', group: 'Operate:', summary: 'print the version' },
-    load: async () => (await import('./version.ts')).defineVersion,
+    load: async () => defineVersion,
   },
 ];
+
+function defineVersion(command: Command): void {
+  describe(command, { description: 'Print the version.', examples: ['version', 'version --json'] }).action(
+    ({ json }: JsonOption) => printResult(json, { version }, version),
+  );
+}
 
 const exitCodes = `
 Exit codes:

@@ -1,9 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { startService } from '../app/service.ts';
+import { type Service, startService } from '../app/service.ts';
 import type { Settings } from '../settings/schema.ts';
 import { commandSettings } from './command-settings.ts';
-import { giveMemoryBackWhenIdle } from './idle-memory.ts';
-import { readyLine } from './ready-line.ts';
+import { giveMemoryBackWhenIdle, keepRequestsYoung } from './memory.ts';
 
 export interface ServeOptions {
   readonly simulate?: boolean;
@@ -23,8 +21,10 @@ export interface WorkerOptions {
 export async function serve({ simulate = false, workers: count = 1 }: ServeOptions): Promise<void> {
   keepRequestsYoung();
   const settings = await commandSettings(simulate);
-  if (count === 1) await serveAlone(settings, simulate);
-  else await (await import('./workers.ts')).serveByWorkers(settings, { simulate, count });
+  if (count === 1) return serveAlone(settings, simulate);
+  const { serveByWorkers } = await import('./workers.ts');
+  const ready = await serveByWorkers(settings, { simulate, count });
+  if (ready !== undefined) process.stdout.write(readyLine(ready, simulate, count));
 }
 
 /** `counterfoil worker`: one process of `serve --workers`. */
@@ -44,7 +44,7 @@ export async function work(options: WorkerOptions): Promise<void> {
 
 async function serveAlone(settings: Settings, simulate: boolean): Promise<void> {
   const service = await startService(settings, { simulate });
-  process.stdout.write(readyLine(service, { simulate, count: 1 }));
+  process.stdout.write(readyLine(service, simulate, 1));
   giveMemoryBackWhenIdle();
   const stop = () => {
     // A second signal exits at once.
@@ -54,10 +54,18 @@ async function serveAlone(settings: Settings, simulate: boolean): Promise<void> 
   process.once('SIGTERM', stop).once('SIGINT', stop);
 }
 
-/**
- * V8 creates objects as old ones where it has seen them survive. Here it then takes the objects of requests for long-lived, all of
- * them outlive their request, and garbage collection takes a third of the processor (docs/decisions/small-requests.md).
- */
-function keepRequestsYoung(): void {
-  setFlagsFromString('--no-allocation-site-pretenuring');
+/** The only line on standard output: the service is ready at this address. */
+function readyLine(
+  { origin, paymentOrigin, isOpen }: Pick<Service, 'origin' | 'paymentOrigin' | 'isOpen'>,
+  simulate: boolean,
+  count: number,
+): string {
+  const payments = paymentOrigin === origin ? '' : `, payments on ${paymentOrigin}`;
+  const workers = count === 1 ? '' : `, ${count} workers`;
+  const simulated = simulate ? ', with a simulated processor that moves no money' : '';
+  // A proxy is such a program, and not every one can be recognized.
+  const open = isOpen
+    ? ', open without an API key to all programs on this machine, a proxy included'
+    : ', requests need an API key';
+  return `Counterfoil is ready on ${origin}${payments}${workers}${simulated}${open}\n`;
 }

@@ -2,8 +2,14 @@ import type { Command, Option } from 'commander';
 import type { TableFacts } from '../tables/tables.ts';
 import { describe, type JsonOption, oneOf, subcommand } from './command.ts';
 import { printListing, printResult } from './output/print.ts';
+import { ProgressBar } from './output/progress-bar.ts';
 import type { Column } from './output/table.ts';
-import { type UrlOption, withTables } from './tables/with-tables.ts';
+import { UsageError } from './problems.ts';
+import type { Rows } from './tables/item-file.ts';
+import { type UrlOption, withTables } from './tables/open-tables.ts';
+import type { ItemRead } from './tables/table-access.ts';
+import { RowsNotWritten, writeAll } from './tables/write-all.ts';
+import type { OnConflict, Target } from './tables/write-rows.ts';
 
 const columns: readonly Column<TableFacts>[] = [
   { title: 'TABLE', cell: ({ name }) => name },
@@ -69,7 +75,7 @@ export function defineTables(command: Command): void {
     .argument('<to>', 'another name; made if it is missing, unless tables are declared')
     .addOption(conflictOption())
     .option(urlFlags, urlText)
-    .action(async (from, to, options) => (await import('./tables/copy.ts')).copyTable(from, to, options));
+    .action(copyTable);
   subcommand(command, 'drop', {
     description:
       'Delete a table with all of its items, 100 in each commit. If it was interrupted, run it again. A declared table stays, ' +
@@ -100,4 +106,36 @@ async function list(options: Options): Promise<void> {
 async function drop(table: string, options: Options): Promise<void> {
   await withTables(options, (tables) => tables.drop(table));
   printResult(options.json, { table, deleted: true }, `Table ${table} is deleted`);
+}
+
+interface CopyOptions extends JsonOption, UrlOption {
+  readonly onConflict: OnConflict;
+}
+
+/** `counterfoil tables copy`: the items as of one moment. Throws UsageError, and WorkFailed with the item at fault. */
+export async function copyTable(from: string, to: string, options: CopyOptions): Promise<void> {
+  const { json, onConflict } = options;
+  if (from === to) throw new UsageError('tables copy: the two tables must have different names');
+  const { written, skipped } = await withTables(options, async (tables) => {
+    const nameOf: Target['nameOf'] = ({ item }) => `item ${JSON.stringify(item.id)}`;
+    const target: Target = { tables, table: to, onConflict, nameOf };
+    const read = await tables.read(from);
+    return writeAll(target, rowsOf(read), { bar: new ProgressBar(), total: () => read.count }).catch(
+      (error) => {
+        throw error instanceof RowsNotWritten ? error.reported : error;
+      },
+    );
+  });
+  const skips = onConflict === 'skip' ? `; ${skipped} were there already` : '';
+  printResult(
+    json,
+    { from, to, written, skipped },
+    `${written} items of ${from} are written to ${to}${skips}`,
+  );
+}
+
+/** Their position in the table stands for the line. */
+async function* rowsOf({ groups }: ItemRead): Rows {
+  let line = 0;
+  for await (const group of groups()) yield group.map((item) => ({ line: ++line, item }));
 }

@@ -7,9 +7,8 @@ import { withPatience } from '../app/start-patience.ts';
 import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
-import { giveMemoryBackWhenIdle } from './idle-memory.ts';
 import { workerDelayMsMax, workerDelayMsMin } from './limits.ts';
-import { readyLine } from './ready-line.ts';
+import { giveMemoryBackWhenIdle } from './memory.ts';
 import { gatherFromWorkers, type MetricsMessage, WorkerMetrics } from './worker-metrics.ts';
 
 /** What a worker sends to the parent process. */
@@ -41,8 +40,10 @@ interface Plan {
 /**
  * Runs several processes on one port and one data folder. The kernel distributes connections among them (SO_REUSEPORT). A
  * worker that dies is replaced. SIGTERM and SIGINT stop all of them.
+ *
+ * @returns where they serve; undefined if they could not start, which is then reported
  */
-export async function serveByWorkers(settings: Settings, plan: Plan): Promise<void> {
+export async function serveByWorkers(settings: Settings, plan: Plan): Promise<Ready | undefined> {
   // Otherwise the workers would silently share their port with those of another service.
   const log = openLog(settings.logLevel);
   await withPatience(log, () => checkPortsAreFree(settings));
@@ -55,7 +56,7 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
     Object.assign(env, portsOf(ready));
     workers.joins = ready;
     await Promise.all(Array.from({ length: plan.count - 1 }, () => workers.start()));
-    process.stdout.write(readyLine(ready, plan));
+    return ready;
   } catch (error) {
     if (!(error instanceof WorkerFailed)) throw error;
     if (error.isKilled) log.error('worker_not_started', { detail: error.message });
@@ -63,6 +64,7 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<vo
     // A worker that exits by itself has written the reason.
     process.exitCode = error.status;
     workers.stop();
+    return undefined;
   }
 }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BatchQueue } from '../../src/cli/tables/batch-queue.ts';
-import type { RowBatch } from '../../src/cli/tables/batches.ts';
-import type { Row, Rows } from '../../src/cli/tables/row.ts';
+import type { Row, Rows } from '../../src/cli/tables/item-file.ts';
 import { sortedRows } from '../../src/cli/tables/sorted-rows.ts';
+import type { RowBatch } from '../../src/cli/tables/write-all.ts';
+import { BatchQueue } from '../../src/cli/tables/write-all.ts';
 import { between, pick, randomFrom, seedOf } from '../support/random.ts';
 import { nastyStrings } from '../support/tables/nasty-strings.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { printable } from '../../src/cli/output/printable.ts';
-import { type Column, Table } from '../../src/cli/output/table.ts';
-import { cutTo, widthOf } from '../../src/cli/output/width.ts';
+import { type Column, cutTo, Table, widthOf } from '../../src/cli/output/table.ts';
+import { printable } from '../../src/cli/output/terminal-text.ts';
 
 interface Row {
   readonly name: string | undefined;

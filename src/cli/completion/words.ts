@@ -24,7 +24,7 @@ export interface OptionWords extends Word {
 const plainWord = /^[A-Za-z0-9][A-Za-z0-9_:-]*$/;
 
 /** The words of a command and of everything below it, without hidden commands. */
-export function wordsOf(command: Command, path = ''): readonly CommandWords[] {
+export function completionWords(command: Command, path = ''): readonly CommandWords[] {
   const help = command.createHelp();
   const children = help.visibleCommands(command);
   const subcommands = children.map((child) => ({
@@ -34,7 +34,7 @@ export function wordsOf(command: Command, path = ''): readonly CommandWords[] {
   const own: CommandWords = {
     path,
     subcommands,
-    options: help.visibleOptions(command).map(optionOf),
+    options: help.visibleOptions(command).map(optionWords),
     values: (command.registeredArguments[0]?.argChoices ?? []).map((value) => ({
       word: checked(value),
       description: '',
@@ -44,12 +44,12 @@ export function wordsOf(command: Command, path = ''): readonly CommandWords[] {
     // The help command takes the name of a command.
     child.name() === 'help'
       ? [{ path: `${path} help`, subcommands: [], options: [], values: subcommands }]
-      : wordsOf(child, `${path} ${child.name()}`),
+      : completionWords(child, `${path} ${child.name()}`),
   );
   return [own, ...below];
 }
 
-function optionOf(option: Option): OptionWords {
+function optionWords(option: Option): OptionWords {
   const name = option.long?.replace(/^--/, '') ?? '';
   return {
     word: `--${checked(name)}`,

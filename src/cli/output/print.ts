@@ -1,7 +1,7 @@
 import { tableRowsMeasuredMax } from '../limits.ts';
 import { reportProblems, WorkFailed } from '../problems.ts';
-import { printable } from './printable.ts';
 import { type Column, Table } from './table.ts';
+import { printable } from './terminal-text.ts';
 
 /** Where results go: standard output has results alone; progress and hints go to standard error. */
 

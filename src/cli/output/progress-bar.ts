@@ -1,5 +1,7 @@
 import { progressMs } from '../limits.ts';
 
+export type Progress = (done: number, total: number) => void;
+
 const barWidth = 30;
 
 /** Shown only on a terminal: what is done, how fast, and the time that is left. */
@@ -23,6 +25,19 @@ export class ProgressBar {
 
   clear(): void {
     if (this.#isShown) process.stderr.write('\r\x1b[K');
+  }
+}
+
+/** Shows the progress of the work until it ends. */
+export async function withProgress<Result>(
+  work: (progress: Progress) => Promise<Result>,
+  stage = '',
+): Promise<Result> {
+  const bar = new ProgressBar();
+  try {
+    return await work((done, total) => bar.show(done, total, stage));
+  } finally {
+    bar.clear();
   }
 }
 

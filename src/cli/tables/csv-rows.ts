@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type CsvError, parse } from 'csv-parse';
 import { importedLineBytesMax } from '../limits.ts';
-import { type FieldNames, type Row, type Rows, rejectedLine, rowOf, textOf } from './row.ts';
+import { checkedRow, decodedUtf8, type FieldNames, type Row, type Rows, rejectedLine } from './item-file.ts';
 
 interface CsvRecord {
   readonly record: readonly Buffer[];
@@ -32,7 +32,7 @@ export async function* csvRows(source: Readable, names: FieldNames): Rows {
       for (const { record, info } of records) {
         // The parser is ahead of the records that are read.
         if (fault !== undefined && info.records > fault.records) break;
-        const fields = record.map((field) => textOf(field, line));
+        const fields = record.map((field) => decodedUtf8(field, line));
         if (columns === undefined) columns = columnsOf(fields, names);
         else rows.push(rowIn(fields, columns, line, names));
         line = info.lines + 1;
@@ -73,7 +73,7 @@ function rowIn(
 ): Row {
   if (fields.length !== count)
     throw rejectedLine(line, `has ${fields.length} fields, and the first line ${count}`);
-  return rowOf(line, fields[id], fields[name], names);
+  return checkedRow(line, fields[id], fields[name], names);
 }
 
 /** The records that each chunk of the file completes. */

@@ -7,9 +7,9 @@ import type { JsonOption } from '../command.ts';
 import { hint, jsonLine, printResult } from '../output/print.ts';
 import { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
-import { type FileFormat, type Format, formatOf } from './file-format.ts';
+import { type FileFormat, type Format, formatOf } from './item-file.ts';
+import { type UrlOption, withTables } from './open-tables.ts';
 import type { EncodedItems, ItemRead } from './table-access.ts';
-import { type UrlOption, withTables } from './with-tables.ts';
 
 interface ExportOptions extends JsonOption, UrlOption {
   readonly force?: boolean;

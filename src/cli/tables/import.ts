@@ -1,12 +1,14 @@
+import { closeSync, createReadStream, fstatSync, openSync, writeFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import type { JsonOption } from '../command.ts';
-import { printResult } from '../output/print.ts';
+import { jsonLine, printResult } from '../output/print.ts';
 import { ProgressBar } from '../output/progress-bar.ts';
-import { WorkFailed } from '../problems.ts';
-import { type Format, formatOf } from './file-format.ts';
-import { fieldNamesOf, openSource } from './import-source.ts';
-import { SkipReport } from './skip-report.ts';
+import { UsageError, WorkFailed } from '../problems.ts';
+import { type FieldNames, type FileFormat, type Format, formatOf, type Row, type Rows } from './item-file.ts';
+import { jsonRows } from './json-rows.ts';
+import { type UrlOption, withTables } from './open-tables.ts';
 import { sortedRows } from './sorted-rows.ts';
-import { type UrlOption, withTables } from './with-tables.ts';
 import { RowsNotWritten, writeAll } from './write-all.ts';
 import type { OnConflict, Target } from './write-rows.ts';
 
@@ -52,4 +54,94 @@ function failureOf(failure: RowsNotWritten, file: string): unknown {
   const isOfFile = code !== undefined && /^(ENOENT|EISDIR|EACCES|EIO|Z_[A-Z_]+)$/.test(code);
   if (!isOfFile) return failure.reported;
   return new WorkFailed('file_not_read', `${file} cannot be read (${code}); ${failure.summary}`);
+}
+
+/** Bytes that are read from the file at once. */
+const readBytes = 256 * 1024;
+
+/** A file or standard input, as rows. */
+export interface ImportSource {
+  readonly rows: Rows;
+  /** The share of the file that was read, from 0 to 1; undefined for a pipe. */
+  share(): number | undefined;
+  close(): void;
+}
+
+/** @param file `-` is standard input */
+export async function openSource(
+  file: string,
+  { format, isCompressed }: FileFormat,
+  names: FieldNames,
+): Promise<ImportSource> {
+  const stream = file === '-' ? undefined : createReadStream(file, { highWaterMark: readBytes });
+  let bytes: number | undefined;
+  stream?.once('open', (descriptor) => {
+    const stat = fstatSync(descriptor);
+    bytes = stat.isFile() ? stat.size : undefined;
+  });
+  const source = stream ?? process.stdin;
+  const text = isCompressed ? unzipped(source) : source;
+  return {
+    rows: format === 'csv' ? await csvRowsOf(text, names) : jsonRows(text, names),
+    share: () => (stream === undefined || !bytes ? undefined : stream.bytesRead / bytes),
+    close: () => {
+      text.destroy();
+      source.destroy();
+    },
+  };
+}
+
+/** Parses `id=isbn,name=title`. Throws UsageError. */
+export function fieldNamesOf(map: string | undefined): FieldNames {
+  const names = { id: 'id', name: 'name' };
+  for (const pair of map?.split(',') ?? []) {
+    const [, field, name] = /^(id|name)=(.+)$/s.exec(pair) ?? [];
+    if (field === undefined || name === undefined)
+      throw new UsageError(`--map: ${pair} is not id=… or name=…`);
+    names[field as keyof FieldNames] = name;
+  }
+  return names;
+}
+
+/** Loads the parser only for the files that need it. */
+async function csvRowsOf(source: Readable, names: FieldNames): Promise<Rows> {
+  return (await import('./csv-rows.ts')).csvRows(source, names);
+}
+
+function unzipped(source: Readable): Readable {
+  const text = createGunzip({ chunkSize: readBytes });
+  source.on('error', (error) => text.destroy(error)).pipe(text);
+  return text;
+}
+
+/** The file of `--skipped`: the line and id of every skipped item, as JSON Lines. */
+export class SkipReport {
+  readonly #path: string | undefined;
+  readonly #file: number | undefined;
+
+  /** Throws WorkFailed, as `add` does, when the file cannot be written. @param path undefined for no report */
+  constructor(path: string | undefined) {
+    this.#path = path;
+    this.#file = path === undefined ? undefined : this.#written(() => openSync(path, 'w'));
+  }
+
+  add(rows: readonly Row[]): void {
+    const file = this.#file;
+    if (file === undefined || rows.length === 0) return;
+    const text = rows.map(({ line, item }) => jsonLine({ line, id: item.id })).join('');
+    this.#written(() => writeFileSync(file, text));
+  }
+
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+  }
+
+  #written<Result>(write: () => Result): Result {
+    try {
+      return write();
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      throw new WorkFailed('file_not_written', `${this.#path} cannot be written (${code})`);
+    }
+  }
 }

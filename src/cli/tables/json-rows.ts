@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { ServiceError } from '../../errors.ts';
 import { parseStrictText } from '../../strict-json.ts';
 import { importedLineBytesMax } from '../limits.ts';
-import { type FieldNames, type Row, type Rows, rejectedLine, rowOf, textOf } from './row.ts';
+import { checkedRow, decodedUtf8, type FieldNames, type Row, type Rows, rejectedLine } from './item-file.ts';
 
 /** Some editors write it at the beginning of a file. */
 const byteOrderMark = /^\uFEFF/;
@@ -28,9 +28,9 @@ export async function* jsonRows(source: Readable, names: FieldNames): Rows {
 }
 
 function rowAt(line: number, text: string | Buffer, names: FieldNames): Row {
-  const whole = typeof text === 'string' ? text : textOf(text, line);
+  const whole = typeof text === 'string' ? text : decodedUtf8(text, line);
   const value = parsed(line === 1 ? whole.replace(byteOrderMark, '') : whole, line);
-  return rowOf(line, ownField(value, names.id), ownField(value, names.name), names);
+  return checkedRow(line, ownField(value, names.id), ownField(value, names.name), names);
 }
 
 function ownField(value: Readonly<Record<string, unknown>>, name: string): unknown {

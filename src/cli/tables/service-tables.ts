@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type BatchWrite,
   Counterfoil,
@@ -5,14 +6,18 @@ import {
   type Item,
   type PageOptions,
 } from '../../../client/src/index.ts';
+import { type ErrorCode, errorKinds, ServiceError } from '../../errors.ts';
 import { itemText } from '../../storage/item-text.ts';
 import type { TableFacts, TableWrite } from '../../tables/tables.ts';
-import { pageItems, serviceBatchesAtOnce } from '../limits.ts';
-import { UsageError } from '../problems.ts';
-import { eachOf, existingItems } from './existing-items.ts';
-import { Patience } from './patience.ts';
-import { commandError } from './service-errors.ts';
-import type { EncodedItems, ItemRead, TableAccess } from './table-access.ts';
+import {
+  pageItems,
+  serviceBatchesAtOnce,
+  servicePatienceMs,
+  serviceWaitMsMax,
+  serviceWaitMsMin,
+} from '../limits.ts';
+import { UsageError, WorkFailed } from '../problems.ts';
+import { type EncodedItems, eachOf, existingItems, type ItemRead, type TableAccess } from './table-access.ts';
 
 const keyVariable = 'COUNTERFOIL_API_KEY';
 
@@ -128,4 +133,63 @@ async function* linesOf(groups: AsyncIterable<readonly Item[]>): AsyncGenerator<
     for (const { id, name } of group) text += `${itemText(id, name)}\n`;
     yield { text, items: group.length };
   }
+}
+
+/** A service or a network may be gone for a while; what is sent again must be safe to execute twice. */
+const passing: ReadonlySet<string> = new Set([
+  'connection_failed',
+  'network_error',
+  'timeout',
+  'invalid_response',
+  'request_timeout',
+  'rate_limited',
+  'overloaded',
+  'unavailable',
+]);
+
+/** Repeats requests to a service until they succeed, at the pace of `Retry-After`. */
+export class Patience {
+  /** Before it, the address is more likely wrong than the service away. */
+  #hasSucceeded = false;
+
+  /** Throws the last error when it is not passing, or after `servicePatienceMs` without a response of the service. */
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    let until = performance.now() + servicePatienceMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const result = await work();
+        this.#hasSucceeded = true;
+        return result;
+      } catch (error) {
+        const { code, status } = error as CounterfoilError;
+        if (status === 429) until = performance.now() + servicePatienceMs;
+        const isAway = passing.has(code) && (this.#hasSucceeded || code !== 'connection_failed');
+        const waitMs = waitBefore(attempt, error as CounterfoilError);
+        if (!isAway || performance.now() + waitMs > until) throw error;
+        await sleep(waitMs);
+      }
+    }
+  }
+}
+
+/** At least `Retry-After`. Half of the rest is random, so that several batches do not come back at once. */
+function waitBefore(attempt: number, { headers }: CounterfoilError): number {
+  const doubled = Math.min(serviceWaitMsMin * 2 ** attempt, serviceWaitMsMax);
+  const seconds = Number(headers?.get('retry-after') ?? 0) || 0;
+  return seconds * 1_000 + doubled * (0.5 + Math.random() / 2);
+}
+
+/** An error of the client as a command reports it. */
+export function commandError(error: unknown): unknown {
+  if (!(error instanceof CounterfoilError)) return error;
+  const { type, code, message, param, requestId } = error;
+  // A newer service may have codes that are not known here.
+  if (type === 'client' || !Object.hasOwn(errorKinds, code)) return new WorkFailed(code, message);
+  const request = requestId === undefined ? '' : ` (request ${requestId})`;
+  const hint = code === 'unauthenticated' ? ' Give it as COUNTERFOIL_API_KEY.' : '';
+  // Only an error of the service itself needs the log.
+  return new ServiceError(code as ErrorCode, {
+    message: code === 'internal' ? message + request : message + hint,
+    param,
+  });
 }

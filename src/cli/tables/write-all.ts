@@ -1,16 +1,17 @@
+import { commitWritesMax } from '../../storage/limits.ts';
+import type { TableItem } from '../../tables/tables.ts';
+import { importedBatchBytesMax, importedBytesAtOnceMax } from '../limits.ts';
 import type { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
-import { BatchQueue } from './batch-queue.ts';
-import { batchesOf } from './batches.ts';
-import type { Row, Rows } from './row.ts';
+import type { Row, Rows } from './item-file.ts';
 import { type Target, writeRows } from './write-rows.ts';
 
-export interface Written {
+interface Written {
   readonly written: number;
   readonly skipped: number;
 }
 
-export interface WriteAllOptions {
+interface WriteAllOptions {
   readonly bar: ProgressBar;
   /** The number of all rows, as far as it can be estimated when so many are done. */
   readonly total: (done: number) => number | undefined;
@@ -70,5 +71,108 @@ export async function writeAll(
     throw new RowsNotWritten(first, counts);
   } finally {
     bar.clear();
+  }
+}
+
+/** Rows that are written together. No two of them have the same id. */
+export interface RowBatch {
+  readonly rows: readonly Row[];
+  readonly ids: ReadonlySet<string>;
+  /** Of the items as JSON, or more. */
+  readonly bytes: number;
+}
+
+/** The rows in batches that fit into one commit, and into the body of one request. */
+async function* batchesOf(groups: Rows): AsyncGenerator<RowBatch> {
+  let rows: Row[] = [];
+  let ids = new Set<string>();
+  let bytes = 0;
+  let failure: unknown;
+  try {
+    for await (const group of groups) {
+      for (const row of group) {
+        const rowBytes = bytesOf(row.item);
+        const isFull = rows.length === commitWritesMax || bytes + rowBytes > importedBatchBytesMax;
+        if (rows.length > 0 && (isFull || ids.has(row.item.id))) {
+          yield { rows, ids, bytes };
+          rows = [];
+          ids = new Set();
+          bytes = 0;
+        }
+        rows.push(row);
+        ids.add(row.item.id);
+        bytes += rowBytes;
+      }
+    }
+  } catch (error) {
+    failure = error;
+  }
+  // The rows before a rejected line are written, so that its message holds for all of them.
+  if (rows.length > 0) yield { rows, ids, bytes };
+  if (failure !== undefined) throw failure;
+}
+
+/** `{"create":{"id":"","name":""}},` */
+const frameBytes = 32;
+/** `\u0000` */
+const escapedBytesMax = 6;
+/** Measuring a longer item costs little beside sending it. */
+const estimatedCharactersMax = 1_000;
+
+function bytesOf(item: TableItem): number {
+  const characters = item.id.length + item.name.length;
+  if (characters <= estimatedCharactersMax) return frameBytes + characters * escapedBytesMax;
+  return frameBytes + Buffer.byteLength(JSON.stringify(item));
+}
+
+/** Writes several batches at once. Two that share an id are written one after the other, in the order of the file. */
+export class BatchQueue {
+  readonly #write: (batch: RowBatch) => Promise<void>;
+  readonly #atOnceMax: number;
+  readonly #running = new Set<Promise<void>>();
+  /** Of all batches that are being written. */
+  readonly #ids = new Set<string>();
+  #bytes = 0;
+  /** The first line whose batch failed, and why. */
+  #failure: { readonly line: number; readonly error: unknown } | undefined;
+
+  constructor(atOnceMax: number, write: (batch: RowBatch) => Promise<void>) {
+    this.#atOnceMax = atOnceMax;
+    this.#write = write;
+  }
+
+  /** Resolves when there is room for the next batch. Throws the error of an earlier batch, after the others have ended. */
+  async add(batch: RowBatch): Promise<void> {
+    while (!this.#hasRoomFor(batch)) await Promise.race(this.#running);
+    if (this.#failure !== undefined) await this.end();
+    this.#bytes += batch.bytes;
+    for (const id of batch.ids) this.#ids.add(id);
+    const run = this.#run(batch).finally(() => {
+      this.#running.delete(run);
+      this.#bytes -= batch.bytes;
+      for (const id of batch.ids) this.#ids.delete(id);
+    });
+    this.#running.add(run);
+  }
+
+  /** Resolves when all batches are written. Throws the error of the first line that failed, after the others have ended. */
+  async end(): Promise<void> {
+    await Promise.all(this.#running);
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  #hasRoomFor({ ids, bytes }: RowBatch): boolean {
+    if (this.#running.size === 0) return true;
+    if (this.#running.size >= this.#atOnceMax || this.#bytes + bytes > importedBytesAtOnceMax) return false;
+    return ids.isDisjointFrom(this.#ids);
+  }
+
+  async #run(batch: RowBatch): Promise<void> {
+    try {
+      await this.#write(batch);
+    } catch (error) {
+      const { line = 0 } = batch.rows[0] ?? {};
+      if (this.#failure === undefined || line < this.#failure.line) this.#failure = { line, error };
+    }
   }
 }

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../errors.ts';
 import { WorkFailed } from '../problems.ts';
-import { eachOf, existingItems } from './existing-items.ts';
-import type { Row } from './row.ts';
+import type { Row } from './item-file.ts';
 import type { TableAccess } from './table-access.ts';
+import { eachOf, existingItems } from './table-access.ts';
 
 export type OnConflict = 'fail' | 'skip' | 'replace';
 

@@ -1,6 +1,12 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { idleGrowthBytesMin, idleLookMs, idleShareMax } from './limits.ts';
+import {
+  heapGrowthPercent,
+  idleGrowthBytesMin,
+  idleLookMs,
+  idleShareMax,
+  youngObjectsMegabytes,
+} from './limits.ts';
 
 interface Collection {
   readonly type: 'major';
@@ -38,4 +44,21 @@ function collector(): (collection: Collection) => void {
   const collect = runInNewContext('gc') as (collection: Collection) => void;
   setFlagsFromString('--no-expose-gc');
   return collect;
+}
+
+/**
+ * Commands that move many items make much garbage and keep little. V8 would let it grow with the length of the file, since that
+ * is the fastest way. Call it before the store is opened, whose thread has a heap of its own.
+ */
+export function keepHeapSmall(): void {
+  setFlagsFromString(`--max-semi-space-size=${youngObjectsMegabytes}`);
+  setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`);
+}
+
+/**
+ * V8 creates objects as old ones where it has seen them survive. Here it then takes the objects of requests for long-lived, all of
+ * them outlive their request, and garbage collection takes a third of the processor (docs/decisions/small-requests.md).
+ */
+export function keepRequestsYoung(): void {
+  setFlagsFromString('--no-allocation-site-pretenuring');
 }

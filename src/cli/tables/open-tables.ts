@@ -1,16 +1,30 @@
-import { openOfflineTables } from '../../app/offline.ts';
 import { audited } from '../../audit/audit.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
 import type { Chunks } from '../../storage/engine.ts';
 import { groupsOf } from '../../storage/item-text.ts';
-import type { Page } from '../../tables/page.ts';
 import type { TableFacts, TableItem, Tables, TableWrite } from '../../tables/tables.ts';
-import { withOpened } from '../command.ts';
+import { pages, withOpened } from '../command.ts';
 import { pageItems, storeBatchesAtOnce } from '../limits.ts';
+import { keepHeapSmall } from '../memory.ts';
 import type { EncodedItems, ItemRead, TableAccess } from './table-access.ts';
 
-/** Opens the tables of the settings' store for the work. The service may be running. Throws SettingsError. */
-export function withStoreTables<Result>(work: (tables: TableAccess) => Promise<Result>): Promise<Result> {
+/** The option of every command on tables. */
+export interface UrlOption {
+  /** The address of a service; without it the commands work on the store of the settings. */
+  readonly url?: string;
+}
+
+/** Opens the tables for the work, and closes them after it. Throws UsageError, SettingsError. */
+export async function withTables<Result>(
+  { url }: UrlOption,
+  work: (tables: TableAccess) => Promise<Result>,
+): Promise<Result> {
+  keepHeapSmall();
+  if (url !== undefined) {
+    const { serviceTables } = await import('./service-tables.ts');
+    return work(await serviceTables(url));
+  }
+  const { openOfflineTables } = await import('../../app/offline.ts');
   return withOpened(openOfflineTables, ({ tables }) => work(new StoreTables(tables)));
 }
 
@@ -23,12 +37,8 @@ class StoreTables implements TableAccess {
   }
 
   async *list(): AsyncGenerator<TableFacts> {
-    let after: string | undefined;
-    do {
-      const page = await this.#tables.list(peoplePageMax, after, () => true);
-      yield* page.tables;
-      after = page.next;
-    } while (after !== undefined);
+    const read = (after?: string) => this.#tables.list(peoplePageMax, after, () => true);
+    for await (const { tables } of pages(read)) yield* tables;
   }
 
   async read(table: string): Promise<ItemRead> {
@@ -41,12 +51,8 @@ class StoreTables implements TableAccess {
   }
 
   async *pages(table: string, from: string): AsyncGenerator<readonly TableItem[]> {
-    let after: string | undefined = from;
-    do {
-      const page: Page = await this.#tables.page(table, pageItems, { after });
-      yield page.items;
-      after = page.next;
-    } while (after !== undefined);
+    const read = (after?: string) => this.#tables.page(table, pageItems, { after });
+    for await (const { items } of pages(read, from)) yield items;
   }
 
   async find(table: string, id: string): Promise<TableItem | undefined> {

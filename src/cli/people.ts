@@ -1,17 +1,78 @@
 import type { Command } from 'commander';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import type { People } from '../sign-in/sign-in.ts';
-import type { SessionFilter } from '../sign-in/types.ts';
-import { isUserKey, publicSession } from '../sign-in/types.ts';
-import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
+import { isUserKey, publicSession, publicUser, type SessionFilter, type User } from '../sign-in/types.ts';
+import { describe, type JsonOption, pages, subcommand, withOpened } from './command.ts';
 import { duration } from './option-values.ts';
-import { printListing, printResult } from './output/print.ts';
+import { printFields, printListing, printResult } from './output/print.ts';
 import type { Column } from './output/table.ts';
 import { UsageError } from './problems.ts';
 
+const userColumns: readonly Column<User>[] = [
+  { title: 'USER', cell: ({ id }) => id },
+  { title: 'NAME', cell: ({ name }) => name },
+  { title: 'EMAIL', cell: ({ email }) => email },
+  { title: 'INTEGRATION', cell: ({ provider, integration }) => `${provider}/${integration}` },
+  { title: 'SUBJECT', cell: ({ subject }) => subject },
+  { title: 'LAST SIGN-IN', cell: ({ lastSignInAt }) => lastSignInAt },
+];
+
+/** `counterfoil users`: works while the service is running. */
+export function defineUsers(command: Command): void {
+  describe(command, {
+    description: 'The people who have signed in.',
+    examples: ['users list', 'users list --help'],
+    json: 'none',
+  });
+  subcommand(command, 'list', {
+    description: 'List everybody who has signed in, by id.',
+    examples: ['users list', 'users list --json'],
+    json: 'lines',
+  }).action(listUsers);
+  subcommand(command, 'show', { description: 'Show one user.', examples: ['users show 4bV…'] })
+    .argument('<user>', 'the id of a user; "users list" shows it')
+    .action(showUser);
+  subcommand(command, 'delete', {
+    description:
+      'End all sessions and tokens of a user, and erase the profile. A deleted user who signs in again is a new user.',
+    examples: ['users delete 4bV…'],
+  })
+    .argument('<user>', 'the id of a user; "users list" shows it')
+    .action(removeUser);
+}
+
+async function listUsers({ json }: JsonOption): Promise<void> {
+  await withPeople((people) =>
+    printListing(allUsers(people), { json, columns: userColumns, toJson: publicUser, none: 'No users.' }),
+  );
+}
+
+async function* allUsers(people: People): AsyncGenerator<User> {
+  for await (const { users } of pages((after) => people.users(peoplePageMax, after))) yield* users;
+}
+
+async function showUser(id: string, { json }: JsonOption): Promise<void> {
+  const user = await withPeople((people) => people.user(id));
+  printFields(json, publicUser(user), [
+    ['user', user.id],
+    ['name', user.name],
+    ['email', user.email],
+    ['integration', `${user.provider}/${user.integration}`],
+    ['issuer', user.issuer],
+    ['subject', user.subject],
+    ['first sign-in', user.firstSignInAt],
+    ['last sign-in', user.lastSignInAt],
+  ]);
+}
+
+async function removeUser(id: string, { json }: JsonOption): Promise<void> {
+  await withPeople((people) => people.deleteUser(id, { by: 'cli' }));
+  printResult(json, { id, deleted: true }, `User ${id} is deleted`);
+}
+
 type PublicSession = ReturnType<typeof publicSession>;
 
-const columns: readonly Column<PublicSession>[] = [
+const sessionColumns: readonly Column<PublicSession>[] = [
   { title: 'SESSION', cell: ({ id }) => id },
   { title: 'USER', cell: ({ user }) => user },
   { title: 'INTEGRATION', cell: ({ provider, integration }) => `${provider}/${integration}` },
@@ -40,7 +101,7 @@ export function defineSessions(command: Command): void {
       examples: ['sessions list', 'sessions list --integration google/web --json'],
       json: 'lines',
     }),
-  ).action(list);
+  ).action(listSessions);
   withConditions(
     subcommand(command, 'end', {
       description: 'End sessions and their tokens: one by its id, those that meet all conditions, or all.',
@@ -54,7 +115,7 @@ export function defineSessions(command: Command): void {
   )
     .argument('[session]', 'the id of a session; "sessions list" shows it')
     .option('--all', 'all sessions of everybody')
-    .action(end);
+    .action(endSessions);
 }
 
 function withConditions(command: Command): Command {
@@ -64,36 +125,30 @@ function withConditions(command: Command): Command {
     .option('--older-than <duration>', 'only sessions that began longer ago: 30m, 24h or 90d');
 }
 
-async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
-  const { openPeople } = await import('../app/offline.ts');
-  return withOpened(openPeople, ({ people }) => work(people));
-}
-
-async function list(conditions: Conditions): Promise<void> {
+async function listSessions(conditions: Conditions): Promise<void> {
   const filter = filterOf(conditions);
   const { json } = conditions;
   await withPeople((people) =>
     printListing(allSessions(people, filter), {
-      ...{ json, columns, none: 'No sessions.' },
+      ...{ json, columns: sessionColumns, none: 'No sessions.' },
       toJson: (session) => session,
     }),
   );
 }
 
 async function* allSessions(people: People, filter: SessionFilter): AsyncGenerator<PublicSession> {
-  let after: string | undefined;
-  do {
-    const page = await people.sessions(filter, peoplePageMax, after);
-    yield* page.sessions.map(publicSession);
-    after = page.next;
-  } while (after !== undefined);
+  for await (const { sessions } of pages((after) => people.sessions(filter, peoplePageMax, after)))
+    yield* sessions.map(publicSession);
 }
 
 interface EndOptions extends Conditions {
   readonly all?: boolean;
 }
 
-async function end(session: string | undefined, { json, all, ...conditions }: EndOptions): Promise<void> {
+async function endSessions(
+  session: string | undefined,
+  { json, all, ...conditions }: EndOptions,
+): Promise<void> {
   const filter = filterOf(conditions);
   const ways = [session !== undefined, all === true, Object.keys(filter).length > 0];
   if (ways.filter(Boolean).length !== 1)
@@ -133,4 +188,9 @@ function filterOf({ user, integration, olderThan }: Conditions): SessionFilter {
     ...(integration === undefined ? {} : { integration }),
     ...(olderThan === undefined ? {} : { createdBefore: Date.now() - duration('--older-than')(olderThan) }),
   };
+}
+
+async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {
+  const { openPeople } = await import('../app/offline.ts');
+  return withOpened(openPeople, ({ people }) => work(people));
 }
