@@ -197,41 +197,16 @@ export class ServiceError extends Error {
   }
 }
 
+/** `invalid_request` for the field, header or path parameter at fault. @param detail for the log only */
+export function invalidRequest(param: string | undefined, message: string, detail?: string): ServiceError {
+  return new ServiceError('invalid_request', { param, message, detail });
+}
+
 /** Where to send a cardholder whose bank wants them to authenticate. */
 export interface PublicNextAction {
   readonly type: 'redirect';
   readonly url: string;
   readonly client_secret?: string;
-}
-
-/** `body.error` of every error response. */
-export interface PublicError {
-  readonly type: ErrorType;
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly param?: string;
-  readonly decline_code?: string;
-  readonly next_action?: PublicNextAction;
-  /** Of `amount_mismatch`: the price, in the smallest unit of the currency. */
-  readonly expected?: ExpectedPrice;
-  readonly retryable: boolean;
-  readonly request_id: string;
-}
-
-export function publicError(error: ServiceError, requestId: string): PublicError {
-  const { type, retryable } = errorKinds[error.code];
-  const { param, declineCode, nextAction, expected } = error.details;
-  return {
-    type,
-    code: error.code,
-    message: error.message,
-    ...(param === undefined ? {} : { param }),
-    ...(declineCode === undefined ? {} : { decline_code: declineCode }),
-    ...(nextAction === undefined ? {} : { next_action: nextAction }),
-    ...(expected === undefined ? {} : { expected }),
-    retryable: error.details.retryable ?? retryable,
-    request_id: requestId,
-  };
 }
 
 function kind(status: number, type: ErrorType, message: string, { retryable = false } = {}): ErrorKind {

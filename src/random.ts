@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 
 /** The pool is filled at once: every fill costs a system call, however small it is. */
 const poolBytes = 4_096;
@@ -16,4 +16,20 @@ export function randomBytes(count: number): Buffer {
   pool.fill(0, used, used + count);
   used += count;
   return bytes;
+}
+
+/** 256 bits cannot be guessed and never repeat. */
+const secretBytes = 32;
+
+/** A new secret: 43 characters of base64url. */
+export function randomText(): string {
+  return randomBytes(secretBytes).toString('base64url');
+}
+
+/**
+ * SHA-256 of a random secret, in base64url. The store has only digests, so that its reader cannot sign in with them. A slow hash, as for
+ * passwords, would add nothing to 256 random bits, and it would slow down every request.
+ */
+export function digest(secret: string): string {
+  return hash('sha256', secret, 'base64url');
 }

@@ -10,6 +10,7 @@ import { test } from 'node:test';
  */
 const shared = [
   'errors.ts',
+  'defined.ts',
   'envelope.ts',
   'log.ts',
   'metrics.ts',
@@ -106,7 +107,7 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
 
 /** What other folders may import of a domain: its face, its types and its limits. */
 const faces: Readonly<Record<string, readonly string[]>> = {
-  'access/': ['access/permission.ts', 'access/scopes.ts', 'access/limits.ts'],
+  'access/': ['access/permission.ts', 'access/scopes.ts'],
   'access/keys/': ['access/keys/keys.ts', 'access/keys/api-key.ts'],
   'access/limits/': ['access/limits/call-limits.ts', 'access/limits/captcha.ts'],
   'access/console/': [

@@ -1,4 +1,5 @@
 import type { ActingAdministrator, Requester } from '../audit/audit.ts';
+import { defined } from '../defined.ts';
 import { ServiceError } from '../errors.ts';
 import type { Administrator } from './console/administrators.ts';
 import type { ApiKey, ApiKeyKind } from './keys/api-key.ts';
@@ -38,7 +39,7 @@ export const anybody: Caller = { id: '', rights: undefined };
 /** The sender of a request with an API key. */
 export function callerWith(key: ApiKey): KnownCaller {
   const { id, name, shop, hash: secretHash } = key;
-  return { id, name, ...(shop === undefined ? {} : { shop }), rights: key, secretHash };
+  return { id, name, ...defined({ shop }), rights: key, secretHash };
 }
 
 const administratorPrefix = 'administrator:';

@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
 import { idsFrom } from '../time-ordered-id.ts';
@@ -89,8 +89,5 @@ interface Stretch {
 function entryTime(id: string): number {
   const [, time] = idPattern.exec(id) ?? [];
   if (time !== undefined) return Number.parseInt(time, 16);
-  throw new ServiceError('invalid_request', {
-    param: 'after',
-    message: 'after must be the next of the previous page.',
-  });
+  throw invalidRequest('after', 'after must be the next of the previous page.');
 }

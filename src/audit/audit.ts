@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { creation, Records } from '../storage/records.ts';
 import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
@@ -99,9 +100,7 @@ export function audited(
     what,
     on,
     by,
-    ...(administrator === undefined ? {} : { administrator }),
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(refund === undefined ? {} : { refund }),
+    ...defined({ administrator, requestId, refund }),
   };
   return creation('audit', id, entry);
 }
@@ -120,8 +119,7 @@ export function publicAct({ id, at, what, on, by, administrator, requestId, refu
     what,
     on,
     by,
-    ...(administrator === undefined ? {} : { administrator }),
-    ...(refund === undefined ? {} : { refund }),
+    ...defined({ administrator, refund }),
     request_id: requestId ?? null,
   };
 }

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts';
 import { ServiceError } from '../errors.ts';
 import type { Mode, ProcessorAccount } from '../processors/processor.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
@@ -28,8 +29,7 @@ export function accountName({ processor, account, mode }: ChargeAccount): string
 export function pickAccount({ processor, account, mode }: ChargeAccount): ChargeAccount {
   return {
     processor,
-    ...(account === undefined ? {} : { account }),
-    ...(mode === undefined ? {} : { mode }),
+    ...defined({ account, mode }),
   };
 }
 
@@ -91,8 +91,7 @@ export class Accounts {
     const { id: account, mode } = seen;
     return {
       processor: processor.name,
-      ...(account === undefined ? {} : { account }),
-      ...(mode === undefined ? {} : { mode }),
+      ...defined({ account, mode }),
     };
   }
 

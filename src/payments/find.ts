@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
 import { refreshAuthentication } from './charge/authenticate.ts';
 import { checkIdempotencyKey, checkMetadata } from './charge/request.ts';
 import type { StoredChargeState } from './charge-state.ts';
@@ -79,7 +79,7 @@ export async function listPayments(
   findRoute(context, route);
   if (!Number.isInteger(limit) || limit < 1 || limit > paymentsPageMax) {
     const message = `limit must be a whole number from 1 to ${paymentsPageMax}.`;
-    throw new ServiceError('invalid_request', { param: 'limit', message });
+    throw invalidRequest('limit', message);
   }
   const found: Payment[] = [];
   let scanned = 0;
@@ -123,7 +123,7 @@ export async function findPrice(
   const other = Object.keys(checkMetadata(metadata)).find((key) => !needed.includes(key));
   if (other !== undefined) {
     const message = 'The price of this payment route does not depend on this query parameter.';
-    throw new ServiceError('invalid_request', { param: other, message });
+    throw invalidRequest(other, message);
   }
   return context.prices.read(price, metadata);
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { ServiceError } from '../errors.ts';
+import { defined } from '../defined.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
 import type { Item } from '../storage/item-text.ts';
 import type { Metadata, PaidItem, Payment, Revocation } from './payment.ts';
@@ -41,7 +42,7 @@ function metadataValue(metadata: Metadata = {}, source: string): string {
   const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
   if (value !== undefined) return value;
   const message = `This payment route needs ${source}: it becomes part of an item.`;
-  throw new ServiceError('invalid_request', { param: source, message });
+  throw invalidRequest(source, message);
 }
 
 /** Checks before the charge that the item can probably be made. Throws `invalid_request`, `item_exists`. */
@@ -93,11 +94,4 @@ export function paidContent({ id, name }: PaidItem, { chargeId = '' }: Payment):
 /** A hash, so that its length does not depend on the id. */
 function holdId({ table, id }: PaidItem): string {
   return hash('sha256', JSON.stringify([table, id]), 'base64url');
-}
-
-function defined(fields: {
-  id: string | undefined;
-  name: string | undefined;
-}): Pick<PaidItem, 'id' | 'name'> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { writtenAmount } from '../currencies.ts';
-import { ServiceError } from '../errors.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import type { ItemWriter } from './fulfilment.ts';
@@ -100,14 +100,14 @@ export class Prices {
     const place = this.#locate(price, metadata);
     const text = place && (await this.#options.engine.get(place.space, place.id));
     if (place === undefined || text === undefined)
-      throw invalid(price.id, `There is no price for this ${price.id}.`);
+      throw invalidRequest(price.id, `There is no price for this ${price.id}.`);
     const unitAmount = parseWholeNumber(text);
     if (unitAmount === undefined || unitAmount > amountMax) throw this.#invalidPrice(price.table, place.id);
     this.#texts.set(cacheKey(place), text);
     const found = priceFrom(price, { kind: 'check', ...place, ifValue: text }, metadata);
     if (found.amount > amountMax) {
       const message = `The price of this quantity is above ${amountMax}, the maximum of a payment.`;
-      throw invalid(price.quantity ?? price.id, message);
+      throw invalidRequest(price.quantity ?? price.id, message);
     }
     return found;
   }
@@ -167,7 +167,7 @@ function priceFrom(
 function readQuantity(source: MetadataSource, metadata: Metadata | undefined): number {
   const quantity = parseWholeNumber(requireMetadata(source, metadata, 'it is the quantity'));
   if (quantity === undefined || quantity > quantityMax) {
-    throw invalid(
+    throw invalidRequest(
       source,
       `${source} must be a whole number from 1 to ${quantityMax}, in decimal digits: "2".`,
     );
@@ -184,7 +184,7 @@ function requireMetadata(source: MetadataSource, metadata: Metadata = {}, why: s
   const key = metadataKey(source);
   const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
   if (value !== undefined) return value;
-  throw invalid(source, `This payment route needs ${source}: ${why}.`);
+  throw invalidRequest(source, `This payment route needs ${source}: ${why}.`);
 }
 
 /** The key of the metadata that a source names. */
@@ -206,8 +206,4 @@ function withoutPrice(): ServiceError {
     param: 'route_id',
     message: `A publishable API key can be used only on a payment route with a price, and this one has none; ${nothing}`,
   });
-}
-
-function invalid(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
 }

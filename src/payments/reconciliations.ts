@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
 import type { Period } from '../processors/processor.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
 import {
@@ -131,13 +131,12 @@ function unless<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Res
 }
 
 function checkPeriod({ from, until }: Period): void {
-  if (from >= until)
-    throw new ServiceError('invalid_request', { param: 'from', message: 'from must be before until.' });
+  if (from >= until) throw invalidRequest('from', 'from must be before until.');
   if (until - from > reconciledPeriodMsMax)
-    throw new ServiceError('invalid_request', {
-      param: 'from',
-      message: `The period has at most ${reconciledPeriodMsMax / 86_400_000} days; for a longer one, use counterfoil payments reconcile.`,
-    });
+    throw invalidRequest(
+      'from',
+      `The period has at most ${reconciledPeriodMsMax / 86_400_000} days; for a longer one, use counterfoil payments reconcile.`,
+    );
 }
 
 const words = {

@@ -7,11 +7,9 @@ import { EndingMarkers, type Extent, type Marker } from './ending-markers.ts';
 import { endingRecoveryMs, refreshFamiliesPerUserMax, sessionsPerUserMax } from './limits.ts';
 import { RecentEndings } from './recent-endings.ts';
 import { matches, matchesFamily } from './session-filter.ts';
-import { sessionRecords } from './sessions.ts';
+import { sessionRecords, userRecords } from './sessions.ts';
 import { type RefreshFamily, refreshFamilies } from './tokens/refresh-family.ts';
-import type { Session, SessionFilter } from './types.ts';
-import { isUserKey, userKeyInId } from './types.ts';
-import { userRecords } from './user-records.ts';
+import { isUserKey, type Session, type SessionFilter, userKeyInId } from './types.ts';
 import { type StoredUser, userProfiles } from './users.ts';
 
 export interface Ending extends Extent {

@@ -1,9 +1,10 @@
+import { defined } from '../defined.ts';
 import { ServiceError } from '../errors.ts';
 import { webOriginOf } from '../origins.ts';
+import { digest } from '../random.ts';
 import { integrationUrls, type SignInContext } from './context.ts';
 import { asSignInError } from './finish-sign-in.ts';
 import { returnUrlCharactersMax } from './limits.ts';
-import { digest } from './random-text.ts';
 import { SignInError } from './sign-in-error.ts';
 import { isChallenge } from './tokens/sign-in-code.ts';
 import { type BegunSignIn, isProviderName, type SignInRequest } from './types.ts';
@@ -46,11 +47,9 @@ export async function beginSignIn(
     provider,
     integration: name,
     clientDigest: digest(clientId),
-    ...(registrationId === undefined ? {} : { registrationId }),
+    ...defined({ registrationId }),
     returnTo,
-    ...(codeChallenge === undefined ? {} : { codeChallenge }),
-    ...(link.state === undefined ? {} : { appState: link.state }),
-    ...(link.isForConsole === undefined ? {} : { isForConsole: link.isForConsole }),
+    ...defined({ codeChallenge, appState: link.state, isForConsole: link.isForConsole }),
   };
   const begun = context.pending.seal(request, checks);
   return { ...begun, authorizationUrl: authorizationUrl.href };

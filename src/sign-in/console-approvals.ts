@@ -1,8 +1,8 @@
 import { audited, type Requester } from '../audit/audit.ts';
-import { ServiceError } from '../errors.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
+import { randomText } from '../random.ts';
 import type { Engine } from '../storage/engine.ts';
 import type { Records } from '../storage/records.ts';
-import { randomText } from './random-text.ts';
 import {
   integrationRecords,
   newRegistrationId,
@@ -86,15 +86,22 @@ export class ConsoleApprovals {
     if (integration !== undefined) {
       const found = await this.#registration(integration);
       if (found === undefined)
-        throw invalid(`${integration} is not approved for the console. ${howToApprove}`);
+        throw invalidRequest(
+          'integration',
+          `${integration} is not approved for the console. ${howToApprove}`,
+        );
       return found;
     }
     const approved = (await this.#all()).flatMap((stored) => consoleRegistration(stored) ?? []);
     const [only] = approved;
-    if (only === undefined) throw invalid(`No integration is approved for the console. ${howToApprove}`);
+    if (only === undefined)
+      throw invalidRequest('integration', `No integration is approved for the console. ${howToApprove}`);
     if (approved.length === 1) return only;
     const names = approved.map((each) => each.integration).join(', ');
-    throw invalid(`Several integrations are approved for the console: name one of ${names}.`);
+    throw invalidRequest(
+      'integration',
+      `Several integrations are approved for the console: name one of ${names}.`,
+    );
   }
 
   /** Those of the integrations that are approved, and still have the registration that somebody is bound to. */
@@ -148,10 +155,6 @@ function consoleRegistration(stored: StoredIntegration): ConsoleRegistration | u
 
 const howToApprove =
   'Approve it first with "npx counterfoil integrations approve PROVIDER/NAME --client-id ID".';
-
-function invalid(message: string): ServiceError {
-  return new ServiceError('invalid_request', { param: 'integration', message });
-}
 
 function otherClient(param: string): ServiceError {
   return new ServiceError('precondition_failed', {

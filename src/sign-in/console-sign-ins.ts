@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import type { Records } from '../storage/records.ts';
 import { ConsoleApprovals } from './console-approvals.ts';
@@ -6,8 +7,7 @@ import { consoleProofMs } from './limits.ts';
 import { isSessionCookie, recordId, sessionRecords } from './sessions.ts';
 import { NotAdministrator, SignInError } from './sign-in-error.ts';
 import { findRegistration, integrationRecords, type StoredIntegration } from './stored-integration.ts';
-import type { Identity } from './types.ts';
-import { isOver, type Session, userKey } from './types.ts';
+import { type Identity, isOver, type Session, userKey } from './types.ts';
 
 /** Who has signed in to the console. */
 export interface SignedInPerson {
@@ -110,5 +110,5 @@ export class ConsoleSignIns {
 
 function signedInPerson({ identity }: Session, registration: string): SignedInPerson {
   const { name } = identity;
-  return { user: userKey(identity), registration, ...(name === undefined ? {} : { name }) };
+  return { user: userKey(identity), registration, ...defined({ name }) };
 }

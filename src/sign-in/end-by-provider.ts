@@ -1,8 +1,8 @@
-import { ServiceError } from '../errors.ts';
+import { defined } from '../defined.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
 import { ProviderFailure } from '../identity/provider.ts';
 import { integrationUrls, type SignInContext } from './context.ts';
-import type { SessionFilter } from './types.ts';
-import { userKey } from './types.ts';
+import { type SessionFilter, userKey } from './types.ts';
 
 export interface ProviderLogout {
   readonly provider: string;
@@ -32,8 +32,7 @@ export async function endByProvider(
   const filter: SessionFilter = {
     issuer,
     integrations: await context.integrations.ofClient(client.clientId),
-    ...(user === undefined ? {} : { user }),
-    ...(providerSession === undefined ? {} : { providerSession }),
+    ...defined({ user, providerSession }),
   };
   const id = {
     kind: 'logout_token',
@@ -60,9 +59,5 @@ function asError(error: unknown): never {
 
 /** @param detail only for the log */
 function invalidToken(detail: string): ServiceError {
-  return new ServiceError('invalid_request', {
-    param: 'logout_token',
-    message: 'logout_token is invalid, was used before, or cannot be checked now.',
-    detail,
-  });
+  return invalidRequest('logout_token', 'logout_token is was used before, or cannot be checked now.', detail);
 }

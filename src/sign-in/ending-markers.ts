@@ -1,7 +1,7 @@
 import { type AdministrativeAct, audited } from '../audit/audit.ts';
+import { digest, randomText } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
-import { digest, randomText } from './random-text.ts';
 import type { SessionFilter } from './types.ts';
 
 /** The access that ends. */

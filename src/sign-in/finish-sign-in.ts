@@ -1,15 +1,15 @@
 import { audited, type Requester } from '../audit/audit.ts';
+import { defined } from '../defined.ts';
 import { ServiceError } from '../errors.ts';
 import { type Checks, type ProvenIdentity, ProviderFailure } from '../identity/provider.ts';
+import { digest } from '../random.ts';
 import { currentSession, signOut } from './browser-session.ts';
 import { type AppRequest, integrationUrls, type SignInContext } from './context.ts';
 import type { IntegrationClient } from './integrations.ts';
 import { callbackCharactersMax } from './limits.ts';
-import { digest } from './random-text.ts';
 import type { NewSession, OpenedSession } from './sessions.ts';
 import { SignInError } from './sign-in-error.ts';
-import type { SignInRequest } from './types.ts';
-import { type Identity, userKey } from './types.ts';
+import { type Identity, type SignInRequest, userKey } from './types.ts';
 
 /** A callback request. */
 export interface Callback {
@@ -72,7 +72,7 @@ export async function finishSignIn(
   const proven = {
     identity,
     createdAt: context.now(),
-    ...(providerSession === undefined ? {} : { providerSession }),
+    ...defined({ providerSession }),
   };
   // Before a session of another user ends for this sign-in.
   await recent.checks(proven, begunAt);
@@ -87,8 +87,7 @@ export async function finishSignIn(
     {
       identity,
       ...admitted,
-      ...(client.registrationId === undefined ? {} : { registrationId: client.registrationId }),
-      ...(providerSession === undefined ? {} : { providerSession }),
+      ...defined({ registrationId: client.registrationId, providerSession }),
       stateDigest: digest(state),
     },
     async (session) => {

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { audited, type Requester } from '../audit/audit.ts';
-import { ServiceError } from '../errors.ts';
+import { defined } from '../defined.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
 import type { Client } from '../identity/provider.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
@@ -16,8 +17,7 @@ import {
   secretPlace,
   shown,
 } from './stored-integration.ts';
-import type { Integration } from './types.ts';
-import { identityProviders, isProviderName, type ProviderName } from './types.ts';
+import { type Integration, identityProviders, isProviderName, type ProviderName } from './types.ts';
 
 /** A page of integrations; `next` is undefined on the last page. */
 /** An integration with its decrypted secret. */
@@ -117,7 +117,7 @@ export class Integrations {
       const integration = {
         ...made,
         createdAt,
-        ...(id === undefined ? {} : { registrationId: id }),
+        ...defined({ registrationId: id }),
         ...(keepsApproval && consoleApproval !== undefined ? { consoleApproval } : {}),
       };
       const endsApproval = consoleApproval !== undefined && !keepsApproval;
@@ -163,10 +163,7 @@ export class Integrations {
     if (provider !== undefined && !isProviderName(provider)) throw new ServiceError('provider_not_found');
     const prefix = provider === undefined ? '' : `${provider}/`;
     if (after !== undefined && !after.startsWith(prefix)) {
-      throw new ServiceError('invalid_request', {
-        param: 'after',
-        message: 'after belongs to another provider.',
-      });
+      throw invalidRequest('after', 'after belongs to another provider.');
     }
     const start = after ?? prefix;
     // One extra item shows whether there is another page.
@@ -197,7 +194,7 @@ export class Integrations {
       provider,
       clientId,
       createdAt: new Date(this.#now()).toISOString(),
-      ...(issuer === undefined ? {} : { issuer }),
+      ...defined({ issuer }),
       ...(returnUrls.length === 0 ? {} : { returnUrls }),
       ...(scopes === identityProviders[provider].defaultScopes ? {} : { scopes }),
       sealedSecret: this.#sealer.seal(clientSecret, secretPlace(provider, name)),
@@ -230,10 +227,10 @@ function notFound(): ServiceError {
 function checkPlace(provider: string, name: string): ProviderName {
   if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
   if (!namePattern.test(name)) {
-    throw new ServiceError('invalid_request', {
-      param: 'INTEGRATION_NAME',
-      message: `INTEGRATION_NAME must be 1 to ${integrationNameCharactersMax} lower-case letters, digits and hyphens.`,
-    });
+    throw invalidRequest(
+      'INTEGRATION_NAME',
+      `INTEGRATION_NAME must be 1 to ${integrationNameCharactersMax} lower-case letters, digits and hyphens.`,
+    );
   }
   return provider;
 }

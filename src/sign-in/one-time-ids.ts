@@ -1,7 +1,7 @@
+import { digest } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
-import { digest } from './random-text.ts';
 
 /** An id that is valid for one use, until it expires. The same id must always have the same expiry: the record has both. */
 export interface OneTimeId {

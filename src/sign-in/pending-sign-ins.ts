@@ -1,11 +1,11 @@
 import { clockToleranceSeconds } from '../identity/limits.ts';
 import type { Checks } from '../identity/provider.ts';
+import { digest, randomText } from '../random.ts';
 import type { EncryptionContext } from '../secrets/encryption-context.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { signInMsMax } from './limits.ts';
 import { type OneTimeId, type OneTimeIds, readTimeStamp, timeStamp } from './one-time-ids.ts';
-import { digest, randomText } from './random-text.ts';
 import { SignInError } from './sign-in-error.ts';
 import type { BegunSignIn, SignInRequest } from './types.ts';
 

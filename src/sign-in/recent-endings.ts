@@ -1,11 +1,10 @@
+import { digest } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
 import { endingsRememberedMax, endingsRememberedMs, signInMsMax } from './limits.ts';
-import { digest } from './random-text.ts';
 import { type Filtered, meets } from './session-filter.ts';
 import { SignInError } from './sign-in-error.ts';
-import type { SessionFilter } from './types.ts';
-import { userKey } from './types.ts';
+import { type SessionFilter, userKey } from './types.ts';
 
 /** An ending of access, as remembered in `service:recent-endings` for those sign-ins that were under way. */
 interface RecentEnding {

@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import { isLoopback, webOriginOf } from '../origins.ts';
 import {
   clientCredentialCharactersMax,
@@ -44,11 +44,11 @@ export function readRegistration(
 
 function checkReturnUrls(urls: readonly string[]): readonly string[] {
   if (urls.length > returnUrlsMax) {
-    throw invalid('return_urls', `return_urls must have at most ${returnUrlsMax} addresses.`);
+    throw invalidRequest('return_urls', `return_urls must have at most ${returnUrlsMax} addresses.`);
   }
   urls.forEach((url, index) => {
     if (!isReturnUrl(url)) {
-      throw invalid(
+      throw invalidRequest(
         `return_urls.${index}`,
         'A return URL must be an absolute, normalized https URL without user or fragment, and without a code ' +
           'in its query (http only on loopback).',
@@ -82,13 +82,13 @@ function checkScopes(provider: ProviderName, wanted: readonly string[] | undefin
     (scope) => !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope) || scope.length > scopeCharactersMax,
   );
   if (wrong >= 0)
-    throw invalid(`scopes.${wrong}`, 'A scope must be visible ASCII without spaces, quotes or backslashes.');
-  if (wanted.length > scopesMax) throw invalid('scopes', `scopes must have at most ${scopesMax} entries.`);
+    throw invalidRequest(
+      `scopes.${wrong}`,
+      'A scope must be visible ASCII without spaces, quotes or backslashes.',
+    );
+  if (wanted.length > scopesMax)
+    throw invalidRequest('scopes', `scopes must have at most ${scopesMax} entries.`);
   return [...new Set([...requiredScopes, ...wanted])];
-}
-
-function invalid(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
 }
 
 /** The validated credentials that the provider issued to the caller. */
@@ -126,7 +126,7 @@ function rejectUnknownFields(provider: ProviderName, fields: CredentialFields): 
   const known = new Set(names.flatMap((name) => [`IDP_${name}`, `${prefix}_${name}`]));
   const unknown = Object.keys(fields).find((name) => !known.has(name));
   if (unknown !== undefined) {
-    throw invalid(unknown, `Unknown field for ${provider}. Allowed fields: ${[...known].join(', ')}.`);
+    throw invalidRequest(unknown, `Unknown field for ${provider}. Allowed fields: ${[...known].join(', ')}.`);
   }
 }
 
@@ -135,9 +135,9 @@ function requireField(provider: ProviderName, fields: CredentialFields, name: st
   const neutral = `IDP_${name}`;
   const own = `${identityProviders[provider].prefix}_${name}`;
   const value = fields[neutral] ?? fields[own];
-  if (value === undefined) throw invalid(neutral, `${neutral} (or ${own}) is required.`);
+  if (value === undefined) throw invalidRequest(neutral, `${neutral} (or ${own}) is required.`);
   if (fields[own] !== undefined && fields[own] !== value) {
-    throw invalid(own, `${neutral} and ${own} are both present and differ.`);
+    throw invalidRequest(own, `${neutral} and ${own} are both present and differ.`);
   }
   return { name: fields[neutral] === undefined ? own : neutral, value };
 }
@@ -145,7 +145,10 @@ function requireField(provider: ProviderName, fields: CredentialFields, name: st
 /** RFC 6749, appendix A.1 and A.2, allows %x20-7E; but no provider issues spaces: a pasted space is a mistake. */
 function visibleAscii({ name, value }: Field): string {
   if (!/^[\x21-\x7e]+$/.test(value) || value.length > clientCredentialCharactersMax) {
-    throw invalid(name, `${name} must be 1 to ${clientCredentialCharactersMax} visible ASCII characters.`);
+    throw invalidRequest(
+      name,
+      `${name} must be 1 to ${clientCredentialCharactersMax} visible ASCII characters.`,
+    );
   }
   return value;
 }
@@ -163,7 +166,7 @@ function checkIssuer({ name, value }: Field, isNamed: (host: string) => boolean)
     // The address of a discovery document is no issuer: it equals no `iss`.
     url.pathname.includes('/.well-known/')
   ) {
-    throw invalid(
+    throw invalidRequest(
       name,
       `${name} must be the issuer, an https URL without user, query or fragment ` +
         '(http only for loopback and COUNTERFOIL_PRIVATE_ISSUERS).',

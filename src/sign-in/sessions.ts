@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import { digest, randomText } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
+import { scanPageItemsMax } from '../storage/limits.ts';
 import { Records, type Stored } from '../storage/records.ts';
 import { sessionSeenStepMs, sessionsCachedMax } from './limits.ts';
-import { digest, randomText } from './random-text.ts';
 import { matches } from './session-filter.ts';
-import type { SessionFilter } from './types.ts';
-import { isOver, type Session, userKey } from './types.ts';
-import { userRecords } from './user-records.ts';
+import { isOver, type Session, type SessionFilter, userKey, userKeyInId } from './types.ts';
 
 /** A session with its secret, which only the browser has. */
 export interface OpenedSession {
@@ -173,4 +172,26 @@ export function isSessionCookie(text: string): boolean {
 /** The id of the record in `service:sessions`. It does not reveal the secret. */
 export function recordId(cookie: string): string {
   return `${cookie.slice(0, userKeyCharacters)}.${digest(cookie.slice(userKeyCharacters + 1))}`;
+}
+
+/** Most users have a few sessions. */
+const firstPageItems = 16;
+
+/** The records of one user, if record ids are `<user key>.…`, so that they are adjacent. @param behind only records after this id */
+export async function* userRecords<Value extends object>(
+  records: Records<Value>,
+  user: string,
+  behind = `${user}.`,
+): AsyncGenerator<Stored<Value>> {
+  let after = behind;
+  for (let limit = firstPageItems; ; limit = Math.min(2 * limit, scanPageItemsMax)) {
+    let count = 0;
+    for await (const stored of records.list({ after, limit })) {
+      if (userKeyInId(stored.id) !== user) return;
+      yield stored;
+      after = stored.id;
+      count++;
+    }
+    if (count < limit) return;
+  }
 }

@@ -1,10 +1,10 @@
+import { defined } from '../defined.ts';
+import { randomText } from '../random.ts';
 import type { EncryptionContext } from '../secrets/encryption-context.ts';
 import type { SealedRecords } from '../secrets/sealed-records.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
-import { randomText } from './random-text.ts';
-import type { Integration } from './types.ts';
-import { identityProviders, type ProviderName } from './types.ts';
+import { type Integration, identityProviders, type ProviderName } from './types.ts';
 
 /** The record in `service:integrations`, under `<provider>/<name>`. */
 export interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes' | 'consoleApprovedAt'> {
@@ -68,7 +68,7 @@ export function shown({
     name,
     provider,
     clientId,
-    ...(issuer === undefined ? {} : { issuer }),
+    ...defined({ issuer }),
     returnUrls,
     scopes: scopes ?? identityProviders[provider].defaultScopes,
     createdAt,

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../defined.ts';
 import type { Checks } from '../identity/provider.ts';
 import { sessionIdleMsMax, sessionMsMax } from './limits.ts';
 
@@ -136,7 +137,7 @@ export interface SessionFilter {
 export function publicUser({ emailVerified, firstSignInAt, lastSignInAt, ...user }: User) {
   return {
     ...user,
-    ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
+    ...defined({ email_verified: emailVerified }),
     first_sign_in_at: firstSignInAt,
     last_sign_in_at: lastSignInAt,
   };

@@ -1,9 +1,9 @@
+import { defined } from '../defined.ts';
 import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
 import { deletionId } from './ending-markers.ts';
-import type { User } from './types.ts';
-import { type Identity, isUserKey, userKey } from './types.ts';
+import { type Identity, isUserKey, type User, userKey } from './types.ts';
 
 /** The record in `service:users`, under the user's key. */
 export type StoredUser = Omit<User, 'id'>;
@@ -53,7 +53,7 @@ export class Users {
   /** Users ordered by id. @param after the `next` of the previous page */
   async list(limit: number, after?: string): Promise<UserPage> {
     // One extra item shows whether there is another page.
-    const options = { limit: limit + 1, ...(after === undefined ? {} : { after }) };
+    const options = { limit: limit + 1, ...defined({ after }) };
     const users: User[] = [];
     for await (const { id, value } of this.#records.list(options)) {
       if (users.length === limit) return { users, next: users.at(-1)?.id };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiKey } from '../../src/access/keys/api-key.ts';
 import { ApiKeys, apiKeysOfHolderMax } from '../../src/access/keys/api-keys.ts';
-import { apiKeyCreatorsMax, creatorsBy, firstHolder } from '../../src/access/keys/key-creators.ts';
+import { apiKeyCreatorsMax, creatorsBy, firstHolder } from '../../src/access/keys/privilege-escalation.ts';
 import type { Actor } from '../../src/audit/audit.ts';
 import { bearing, idWithin, keyRequest, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
 import { readPath } from '../support/http/documented-operations.ts';

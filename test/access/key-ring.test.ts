@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { hashSecret, newApiKeyId, newApiKeyText } from '../../src/access/keys/api-key.ts';
+import { newApiKeyId, newApiKeyText } from '../../src/access/keys/api-key.ts';
 import { apiKeysAgeMsMax, apiKeysRefreshMs, KeyRing } from '../../src/access/keys/key-ring.ts';
 import { CallLimits } from '../../src/access/limits/call-limits.ts';
 import { ServiceError } from '../../src/errors.ts';
@@ -11,6 +11,7 @@ import { Authorizer } from '../../src/http/server/authorize.ts';
 import { Listener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/log.ts';
 import { CardTestingLimiter } from '../../src/payments/card-testing.ts';
+import { digest } from '../../src/random.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { itemText } from '../../src/storage/item-text.ts';
 import { Tables } from '../../src/tables/tables.ts';
@@ -52,7 +53,7 @@ function keyStore() {
     const id = newApiKeyId();
     const text = newApiKeyText('secret', id);
     const createdAt = new Date().toISOString();
-    keys.set(id, JSON.stringify({ id, ...keyRequest(), hash: hashSecret(text), createdAt, ...fields }));
+    keys.set(id, JSON.stringify({ id, ...keyRequest(), hash: digest(text), createdAt, ...fields }));
     state.generation += '1';
     return text;
   };

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { RateLimit } from '../../src/access/limits/rate-limit.ts';
-import { limitedCallersMax } from '../../src/access/limits.ts';
+import { limitedCallersMax, RateLimit } from '../../src/access/limits/rate-limit.ts';
 import { countedAddress } from '../../src/counted-address.ts';
 import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
 import { count } from '../support/extent.ts';

@@ -1,5 +1,6 @@
 import { type ActKind, audited, type Requester } from '../../audit/audit.ts';
-import { ServiceError } from '../../errors.ts';
+import { defined } from '../../defined.ts';
+import { invalidRequest } from '../../errors.ts';
 import { subjectPattern } from '../../identity/provider.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
@@ -135,7 +136,7 @@ export class Administrators {
       issuer,
       subject,
       registration: { id: registration.id, integration: registration.integration },
-      ...(name === undefined ? {} : { name }),
+      ...defined({ name }),
       scopes: allowed,
       grant: isSame ? before.grant : randomBytes(12).toString('hex'),
       addedAt: before?.addedAt ?? new Date(this.#now()).toISOString(),
@@ -144,7 +145,7 @@ export class Administrators {
 
   async #checkRoom(): Promise<void> {
     if ((await this.#read(administratorsMax)).length < administratorsMax) return;
-    throw invalid('subject', `There are ${administratorsMax} administrators already; remove one.`);
+    throw invalidRequest('subject', `There are ${administratorsMax} administrators already; remove one.`);
   }
 
   async #read(limit: number | undefined): Promise<Administrator[]> {
@@ -156,18 +157,24 @@ export class Administrators {
 
 function check({ issuer, subject, name, scopes: requested }: AdministratorRequest): void {
   if (issuer.length > issuerCharactersMax || !/^https?:\/\/[^\s\p{C}]+$/u.test(issuer))
-    throw invalid('issuer', 'issuer must be a URL as in the ID token, such as https://accounts.google.com.');
+    throw invalidRequest(
+      'issuer',
+      'issuer must be a URL as in the ID token, such as https://accounts.google.com.',
+    );
   if (!subjectPattern.test(subject))
-    throw invalid('subject', 'subject must be 1 to 255 printable ASCII characters, as in the ID token.');
+    throw invalidRequest(
+      'subject',
+      'subject must be 1 to 255 printable ASCII characters, as in the ID token.',
+    );
   if (issuer === github && !githubSubjectPattern.test(subject))
-    throw invalid('subject', 'The subject of a user of GitHub is the number of their account, not its name.');
+    throw invalidRequest(
+      'subject',
+      'The subject of a user of GitHub is the number of their account, not its name.',
+    );
   if (name !== undefined && !namePattern.test(name))
-    throw invalid('name', `name must be 1 to ${administratorNameCharactersMax} printable characters.`);
-  if (requested.length === 0) throw invalid('scope', `An administrator needs a scope: ${scopes.join(', ')}.`);
+    throw invalidRequest('name', `name must be 1 to ${administratorNameCharactersMax} printable characters.`);
+  if (requested.length === 0)
+    throw invalidRequest('scope', `An administrator needs a scope: ${scopes.join(', ')}.`);
 }
 
-function invalid(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
-}
-
-const unknown = invalid('subject', 'There is no administrator with this issuer and subject.');
+const unknown = invalidRequest('subject', 'There is no administrator with this issuer and subject.');

@@ -65,11 +65,6 @@ export interface SignIns {
   end(id: string): Write;
 }
 
-/** The store has only digests, so that its reader cannot use a session. */
-export function digest(cookie: string): string {
-  return hash('sha256', cookie, 'base64url');
-}
-
 /** Derived from the secret, which no page can read, in a way that the store does not show. */
 export function deriveToken(cookie: string): string {
   return hash('sha256', `console token ${cookie}`, 'base64url');

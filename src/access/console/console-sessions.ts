@@ -1,9 +1,8 @@
 import { type ActKind, audited } from '../../audit/audit.ts';
 import { ServiceError } from '../../errors.ts';
-import { randomBytes } from '../../random.ts';
+import { digest, randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import { Records } from '../../storage/records.ts';
-import { hashSecret } from '../keys/api-key.ts';
 import type { Keys } from '../keys/keys.ts';
 import { callerAs, callerWith, type KnownCaller, requesterFor } from '../permission.ts';
 import { type Administrator, type Administrators, isBoundTo } from './administrators.ts';
@@ -11,7 +10,6 @@ import {
   type ConsoleSession,
   consoleSessionMsMax,
   deriveToken,
-  digest,
   type OfAdministrator,
   type OfKey,
   type OpenedConsoleSession,
@@ -70,7 +68,7 @@ export class ConsoleSessions {
     const opened = this.#opened(callerWith(key));
     const stored: StoredConsoleSession = {
       keyId: key.id,
-      keyHash: hashSecret(text),
+      keyHash: digest(text),
       expiresAt: opened.expiresAt,
     };
     await this.#engine.commit(this.#opening(opened, stored, requestId));

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Actor } from '../../audit/audit.ts';
 import { randomBytes } from '../../random.ts';
 import type { Scope } from '../scopes.ts';
@@ -30,7 +29,7 @@ export interface ApiKey {
   /** Of a publishable key: pages of these origins (RFC 6454) may use it. */
   readonly origins?: readonly string[];
   readonly hash: string;
-  /** Those of `key-creators.ts`, its creator last; absent if it was made before creators were recorded. */
+  /** Those of `privilege-escalation.ts`, its creator last; absent if it was made before creators were recorded. */
   readonly creators?: readonly Actor[];
   readonly createdAt: string;
   readonly expiresAt?: string;
@@ -75,14 +74,6 @@ export function newApiKeyText(kind: ApiKeyKind, id: string): string {
 /** Whether a text has the length of a key. Only its hash proves that it is one. */
 export function mayBeKey(text: string): boolean {
   return text.length === keyCharacters;
-}
-
-/**
- * The stored hash of a key. The secret has 256 random bits, too many to try however fast the hash is. A slow hash (as for
- * passwords) would add no protection and slow down every request.
- */
-export function hashSecret(text: string): string {
-  return hash('sha256', text, 'base64url');
 }
 
 /**

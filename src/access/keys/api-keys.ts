@@ -1,18 +1,17 @@
 import { type Actor, type AdministrativeAct, audited, type Requester } from '../../audit/audit.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
+import { digest } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import {
   type ApiKey,
   type CreateKeyRequest,
   hasEnded,
-  hashSecret,
   type ListedKey,
   newApiKeyId,
   newApiKeyText,
   type ShownKey,
 } from './api-key.ts';
 import { checkCreateKeyRequest } from './create-key-request.ts';
-import { creatorsBy, firstHolder, wasCreatedBy } from './key-creators.ts';
 import {
   changeKeys,
   keyCreated,
@@ -22,6 +21,7 @@ import {
   readGeneration,
   readKeys,
 } from './key-store.ts';
+import { creatorsBy, firstHolder, wasCreatedBy } from './privilege-escalation.ts';
 
 /** API keys of a service, including those that have ended: each process caches all of them. */
 export const apiKeysMax = 1_000;
@@ -78,7 +78,7 @@ export class ApiKeys {
     const all = (await readKeys(this.#engine)).sort(byCreation);
     const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
     if (after !== undefined && start === 0)
-      throw invalid('after', 'after must be the next of the previous page.');
+      throw invalidRequest('after', 'after must be the next of the previous page.');
     const rest = all.slice(start).filter((key) => createdBy === undefined || wasCreatedBy(key, createdBy));
     const keys = await this.#withLastUse(rest.slice(0, limit));
     return { keys, next: limit < rest.length ? keys.at(-1)?.id : undefined };
@@ -96,7 +96,7 @@ export class ApiKeys {
     checkCreateKeyRequest(request, this.#now());
     const id = newApiKeyId();
     const text = newApiKeyText(request.kind, id);
-    const created = { id, ...request, hash: hashSecret(text), createdAt: this.#timestamp() };
+    const created = { id, ...request, hash: digest(text), createdAt: this.#timestamp() };
     return changeKeys(this.#engine, async (keys) => {
       const before = findPredecessor(keys, request, replaces);
       const held = await check(keys, before);
@@ -162,12 +162,13 @@ export class ApiKeys {
     return changeKeys(this.#engine, async (keys) => {
       const before = requireKey(keys, id);
       const held = await check(keys, before);
-      if (hasEnded(before, this.#now())) throw invalid('key_id', 'This API key has ended; create a new one.');
+      if (hasEnded(before, this.#now()))
+        throw invalidRequest('key_id', 'This API key has ended; create a new one.');
       const text = newApiKeyText(before.kind, id);
       const { previous: _, ...rest } = before;
       const until = new Date(this.#now() + overlapMs).toISOString();
       const previous = overlapMs === 0 ? {} : { previous: { hash: before.hash, until } };
-      const key: ApiKey = { ...rest, hash: hashSecret(text), ...previous };
+      const key: ApiKey = { ...rest, hash: digest(text), ...previous };
       const writes = [...held, keyReplaced(before, key), this.#audited('key.rotated', id)];
       return { writes, result: { key, text } };
     });
@@ -185,7 +186,10 @@ export class ApiKeys {
   #oldestEndedDeleted(keys: readonly ApiKey[], which: string): Promise<Write[]> {
     const [oldest] = keys.filter((key) => hasEnded(key, this.#now())).sort(byCreation);
     if (oldest !== undefined) return keyDeleted(this.#engine, oldest);
-    throw invalid(undefined, `There are ${keys.length} API keys ${which}; revoke one that is not needed.`);
+    throw invalidRequest(
+      undefined,
+      `There are ${keys.length} API keys ${which}; revoke one that is not needed.`,
+    );
   }
 
   #audited(what: AdministrativeAct['what'], on: string) {
@@ -226,8 +230,4 @@ function requireKey(keys: readonly ApiKey[], id: string, param = 'key_id'): ApiK
 function byCreation(one: ApiKey, other: ApiKey): number {
   if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
   return one.id < other.id ? -1 : 1;
-}
-
-function invalid(param: string | undefined, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
 }

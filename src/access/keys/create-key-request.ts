@@ -1,4 +1,4 @@
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import { isWebOrigin } from '../../origins.ts';
 import { isTableName } from '../../table-name.ts';
 import { type Scope, scopes } from '../scopes.ts';
@@ -20,23 +20,23 @@ const routePattern = /^[a-z0-9][a-z0-9_-]*\/[a-z0-9][a-z0-9_-]*$/;
 export function checkCreateKeyRequest(request: CreateKeyRequest, now: number): void {
   const { kind, name, scopes: requested, expiresAt } = request;
   if (!namePattern.test(name)) {
-    throw invalid('name', `name must be 1 to ${apiKeyNameCharactersMax} printable characters.`);
+    throw invalidRequest('name', `name must be 1 to ${apiKeyNameCharactersMax} printable characters.`);
   }
   // Written so that a time that is none is rejected, too: a key with it would never expire.
   if (expiresAt !== undefined && !(Date.parse(expiresAt) > now)) {
-    throw invalid('expires_at', 'The time at which a key expires must be in the future.');
+    throw invalidRequest('expires_at', 'The time at which a key expires must be in the future.');
   }
-  if (requested.length === 0) throw invalid('scopes', `A key needs a scope: ${scopes.join(', ')}.`);
+  if (requested.length === 0) throw invalidRequest('scopes', `A key needs a scope: ${scopes.join(', ')}.`);
   for (const scope of requested) {
     if (!scopes.includes(scope)) {
       const shown = scope.slice(0, apiKeyNameCharactersMax);
-      throw invalid('scopes', `There is no scope ${shown}: ${scopes.join(', ')}.`);
+      throw invalidRequest('scopes', `There is no scope ${shown}: ${scopes.join(', ')}.`);
     }
   }
-  if (new Set(requested).size < requested.length) throw invalid('scopes', 'A scope is named twice.');
+  if (new Set(requested).size < requested.length) throw invalidRequest('scopes', 'A scope is named twice.');
   if (kind === 'publishable') checkPublishable(request);
   else if (request.origins !== undefined) {
-    throw invalid(
+    throw invalidRequest(
       'origins',
       'Only a publishable key has origins: a secret key must not be used in a browser.',
     );
@@ -47,14 +47,17 @@ export function checkCreateKeyRequest(request: CreateKeyRequest, now: number): v
 
 function checkPublishable({ scopes: requested, origins = [] }: CreateKeyRequest): void {
   if (requested.some((scope) => !publishableScopes.includes(scope))) {
-    throw invalid('scopes', 'A publishable key can only create payments, because everybody can read it.');
+    throw invalidRequest(
+      'scopes',
+      'A publishable key can only create payments, because everybody can read it.',
+    );
   }
   if (origins.length === 0)
-    throw invalid('origins', 'A publishable key needs the origins of the pages that use it.');
+    throw invalidRequest('origins', 'A publishable key needs the origins of the pages that use it.');
   checkCount('origins', origins);
   const wrong = origins.find((origin) => origin.length > apiKeyLimitCharactersMax || !isWebOrigin(origin));
   if (wrong !== undefined) {
-    throw invalid(
+    throw invalidRequest(
       'origins',
       `${wrong.slice(0, apiKeyLimitCharactersMax)} is not an origin such as https://shop.example (http on loopback only).`,
     );
@@ -64,7 +67,7 @@ function checkPublishable({ scopes: requested, origins = [] }: CreateKeyRequest)
 function checkTables({ scopes: requested, tables }: CreateKeyRequest): void {
   if (tables === undefined) return;
   checkCount('tables', tables);
-  if (!tables.every(isTableName)) throw invalid('tables', 'This is not a valid table name.');
+  if (!tables.every(isTableName)) throw invalidRequest('tables', 'This is not a valid table name.');
   checkLimitMeans('tables', 'tables:', requested);
 }
 
@@ -72,7 +75,7 @@ function checkRoutes({ scopes: requested, routes }: CreateKeyRequest): void {
   if (routes === undefined) return;
   checkCount('routes', routes);
   if (!routes.every((route) => route.length <= apiKeyLimitCharactersMax && routePattern.test(route))) {
-    throw invalid('routes', 'A route is processor/route, for instance stripe/charge.');
+    throw invalidRequest('routes', 'A route is processor/route, for instance stripe/charge.');
   }
   checkLimitMeans('routes', 'payments:', requested);
 }
@@ -80,18 +83,14 @@ function checkRoutes({ scopes: requested, routes }: CreateKeyRequest): void {
 /** Rejects a limit without effect: on operations that the key has no scope for, or on a key that may do everything. */
 function checkLimitMeans(param: string, domain: string, requested: readonly Scope[]): void {
   if (requested.includes('admin'))
-    throw invalid(param, 'The scope admin allows everything; it cannot be limited.');
+    throw invalidRequest(param, 'The scope admin allows everything; it cannot be limited.');
   if (!requested.some((scope) => scope.startsWith(domain))) {
-    throw invalid(param, `A limit to ${param} needs a scope that begins with ${domain}.`);
+    throw invalidRequest(param, `A limit to ${param} needs a scope that begins with ${domain}.`);
   }
 }
 
 function checkCount(param: string, limits: readonly string[]): void {
   if (limits.length === 0 || limits.length > apiKeyLimitsMax) {
-    throw invalid(param, `A key can be limited to 1 to ${apiKeyLimitsMax} of them.`);
+    throw invalidRequest(param, `A key can be limited to 1 to ${apiKeyLimitsMax} of them.`);
   }
-}
-
-function invalid(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
 }

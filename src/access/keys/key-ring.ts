@@ -1,5 +1,6 @@
+import { digest } from '../../random.ts';
 import type { Engine } from '../../storage/engine.ts';
-import { type ApiKey, hasEnded, hashSecret, keyOfSecret, mayBeKey } from './api-key.ts';
+import { type ApiKey, hasEnded, keyOfSecret, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
 
 /** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */
@@ -85,7 +86,7 @@ export class KeyRing {
    * time of a comparison can reveal the hash at most, and the text cannot be derived from the hash.
    */
   find(text: string): ApiKey | undefined {
-    return mayBeKey(text) ? this.findByHash(hashSecret(text)) : undefined;
+    return mayBeKey(text) ? this.findByHash(digest(text)) : undefined;
   }
 
   /** As `find`, for a secret of which only the hash is known. */

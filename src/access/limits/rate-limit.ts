@@ -1,5 +1,3 @@
-import { limitedCallersMax } from '../limits.ts';
-
 /** A rate: a bucket of `quota` tokens that refills evenly within `windowMs`. */
 export interface Rate {
   readonly quota: number;
@@ -71,3 +69,8 @@ interface Bucket {
   /** When the bucket will be full again. */
   fullAt: number;
 }
+
+/** Limits of access. Each name ends with its unit; each comment gives the reason for the value. */
+
+/** Callers that a limit counts, in one or two megabytes. Beyond it the least recently seen caller is dropped. */
+export const limitedCallersMax = 10_000;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { openOfflinePayments } from '../../app/offline.ts';
 import { audited } from '../../audit/audit.ts';
 import { writtenAmount } from '../../currencies.ts';
-import type { PublicError } from '../../errors.ts';
+import type { PublicError } from '../../envelope.ts';
 import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
 import { type Payments, publicPayment } from '../../payments/payments.ts';
 import type { Payment, PublicRefund, RefundResponse, Resolution } from '../../payments/types.ts';

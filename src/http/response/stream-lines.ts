@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { publicError, ServiceError } from '../../errors.ts';
+import { publicError } from '../../envelope.ts';
+import { ServiceError } from '../../errors.ts';
 import { lineBeatMs } from '../limits.ts';
 import { whenClosed } from './when-closed.ts';
 

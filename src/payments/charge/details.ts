@@ -1,4 +1,5 @@
-import { ServiceError } from '../../errors.ts';
+import { defined } from '../../defined.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { ChargeDetails } from '../../processors/processor.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import { rejectCardNumber } from '../card-number.ts';
@@ -35,7 +36,7 @@ export function checkDetails(details: RequestedDetails): RequestedDetails {
 function checkDescription(text: string): void {
   const isPrintable = text.isWellFormed() && !/\p{Cc}/u.test(text);
   if (text === '' || text.length > descriptionCharactersMax || !isPrintable) {
-    throw invalid(
+    throw invalidRequest(
       'description',
       `description must be 1 to ${descriptionCharactersMax} characters, without control characters.`,
     );
@@ -47,7 +48,7 @@ function checkDescription(text: string): void {
 function checkSuffix(text: string): void {
   const isAllowed = /^[\x20-\x7e]+$/.test(text) && /[A-Za-z]/.test(text) && !/[<>\\'"*]/.test(text);
   if (!isAllowed || text.length > statementDescriptorSuffixCharactersMax) {
-    throw invalid(
+    throw invalidRequest(
       'statement_descriptor_suffix',
       `statement_descriptor_suffix must be 1 to ${statementDescriptorSuffixCharactersMax} printable ASCII characters ` +
         'with at least one letter, and without < > \\ \' " *.',
@@ -66,7 +67,10 @@ function checkEmail(text: string): void {
     /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/.test(domain) &&
     domain.length <= emailDomainCharactersMax;
   if (!isAddress)
-    throw invalid('receipt_email', 'receipt_email must be an email address in ASCII: name@example.org.');
+    throw invalidRequest(
+      'receipt_email',
+      'receipt_email must be an email address in ASCII: name@example.org.',
+    );
   rejectCardNumber('receipt_email', text, 'any');
 }
 
@@ -82,8 +86,7 @@ export function storedDetails(
   );
   if (isEmpty) return undefined;
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(statementDescriptorSuffix === undefined ? {} : { statementDescriptorSuffix }),
+    ...defined({ description, statementDescriptorSuffix }),
     ...(receiptEmail === undefined
       ? {}
       : {
@@ -104,9 +107,7 @@ export function sentDetails(
   if (details === undefined) return {};
   const { description, statementDescriptorSuffix, sealedReceiptEmail } = details;
   return {
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(description === undefined ? {} : { description }),
-    ...(statementDescriptorSuffix === undefined ? {} : { statementDescriptorSuffix }),
+    ...defined({ metadata, description, statementDescriptorSuffix }),
     ...(sealedReceiptEmail === undefined
       ? {}
       : { receiptEmail: sealer.open(sealedReceiptEmail, receiptEmailPlace(id)) }),
@@ -128,8 +129,4 @@ export function differingDetail({ id, details = {} }: Payment, request: Requeste
   const { receiptEmail: email } = request;
   const digest = email === undefined ? undefined : receiptEmailDigest(id, email);
   return details.receiptEmailDigest === digest ? undefined : 'receipt_email';
-}
-
-function invalid(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
 }

@@ -1,5 +1,5 @@
 import { currencyExponent } from '../../currencies.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, type ServiceError } from '../../errors.ts';
 import { isLoopback, webOriginOf } from '../../origins.ts';
 import { isNamedLikeCard, rejectCardNumber } from '../card-number.ts';
 import {
@@ -70,10 +70,13 @@ function checkCurrency(text: string, { currencies }: RoutePolicy): string {
   // Only ASCII: other letters may become ASCII in upper case.
   const currency = /^[A-Za-z]{3}$/.test(text) ? text.toUpperCase() : '';
   if (currencyExponent(currency) === undefined) {
-    throw invalid('currency', 'currency must be a three-letter ISO 4217 code, for instance EUR.');
+    throw invalidRequest('currency', 'currency must be a three-letter ISO 4217 code, for instance EUR.');
   }
   if (currencies !== undefined && !currencies.some((allowed) => allowed.toUpperCase() === currency)) {
-    throw invalid('currency', `This payment route accepts only ${currencies.join(', ').toUpperCase()}.`);
+    throw invalidRequest(
+      'currency',
+      `This payment route accepts only ${currencies.join(', ').toUpperCase()}.`,
+    );
   }
   return currency;
 }
@@ -86,7 +89,7 @@ function checkAmount(
   const minor = unit === 'minor' ? amount : minorUnits(amount, currencyExponent(currency) ?? 0);
   if (!Number.isInteger(minor)) {
     const places = currencyExponent(currency);
-    throw invalid(
+    throw invalidRequest(
       'amount',
       unit === 'minor'
         ? 'amount must be a whole number of the smallest unit of the currency: 1050 means EUR 10.50.'
@@ -94,7 +97,7 @@ function checkAmount(
     );
   }
   if (minor < minimum || minor > maximum) {
-    throw invalid(
+    throw invalidRequest(
       'amount',
       `amount must be from ${minimum} to ${maximum} in the smallest unit of the currency` +
         `${unit === 'major' ? '; it is sent in the currency itself' : ''}.`,
@@ -117,7 +120,7 @@ export function minorUnits(amount: number, exponent: number): number {
 
 function checkToken(token: string): string {
   if (!/^[\x21-\x7e]+$/.test(token) || token.length > tokenCharactersMax) {
-    throw invalid('token', `token must be 1 to ${tokenCharactersMax} visible ASCII characters.`);
+    throw invalidRequest('token', `token must be 1 to ${tokenCharactersMax} visible ASCII characters.`);
   }
   rejectCardNumber('token', token, 'any');
   return token;
@@ -129,29 +132,29 @@ const ownMetadataPrefix = 'counterfoil_';
 export function checkMetadata(metadata: Metadata): Metadata {
   const entries = Object.entries(metadata);
   if (entries.length > metadataKeysMax) {
-    throw invalid('metadata', `metadata must have at most ${metadataKeysMax} keys.`);
+    throw invalidRequest('metadata', `metadata must have at most ${metadataKeysMax} keys.`);
   }
   for (const [key, value] of entries) {
     if (!/^[A-Za-z0-9_.-]+$/.test(key) || key.length > metadataKeyCharactersMax) {
-      throw invalid(
+      throw invalidRequest(
         'metadata',
         `A key of metadata must be 1 to ${metadataKeyCharactersMax} of A-Z, a-z, 0-9, "_", "." and "-".`,
       );
     }
     if (key.startsWith(ownMetadataPrefix)) {
-      throw invalid(
+      throw invalidRequest(
         'metadata',
         `Keys of metadata that begin with "${ownMetadataPrefix}" belong to the service.`,
       );
     }
     if (value.length > metadataValueCharactersMax) {
-      throw invalid(
+      throw invalidRequest(
         `metadata.${key}`,
         `A value of metadata must be at most ${metadataValueCharactersMax} characters long.`,
       );
     }
     if (!value.isWellFormed()) {
-      throw invalid(`metadata.${key}`, 'A value of metadata must be well-formed Unicode.');
+      throw invalidRequest(`metadata.${key}`, 'A value of metadata must be well-formed Unicode.');
     }
     rejectCardNumber('metadata', key, 'any');
     rejectCardNumber('metadata', value, isNamedLikeCard(key) ? 'any' : 'alone');
@@ -165,14 +168,13 @@ export function checkIdempotencyKey(text: string | undefined, param = 'Idempoten
   // The Idempotency-Key draft of the IETF quotes the key, Stripe does not.
   const key = /^"([^"\\]*)"$/.exec(text)?.[1] ?? text;
   if (!/^[\x20-\x7e]+$/.test(key) || key.length > idempotencyKeyCharactersMax) {
-    throw invalid(param, `${param} must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`);
+    throw invalidRequest(
+      param,
+      `${param} must be 1 to ${idempotencyKeyCharactersMax} printable ASCII characters.`,
+    );
   }
   rejectCardNumber(param, key, 'alone');
   return key;
-}
-
-function invalid(param: string, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
 }
 
 /** The field in which a repeated request differs from the first, or undefined. */
@@ -221,7 +223,7 @@ export function checkReturnUrl(
   if (!isOfCaller && !ofRoute.some((each) => URL.canParse(each) && webOriginOf(new URL(each)) === origin)) {
     const message =
       'return_url must be on an origin of the publishable key, or of return_urls in the settings of this payment route.';
-    throw new ServiceError('invalid_request', { param: 'return_url', message });
+    throw invalidRequest('return_url', message);
   }
   return href;
 }
@@ -230,5 +232,5 @@ function malformedReturnUrl(): ServiceError {
   const message =
     `return_url must be an absolute https URL of at most ${returnUrlCharactersMax} visible ASCII characters, without a ` +
     'user name; http is accepted only for this machine.';
-  return new ServiceError('invalid_request', { param: 'return_url', message });
+  return invalidRequest('return_url', message);
 }

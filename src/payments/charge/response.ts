@@ -1,5 +1,5 @@
 import { type FieldsBesideError, failure, type StoredResponse, success } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import type { NextAction } from '../../processors/processor.ts';
 import type { PaymentContext } from '../context.ts';
 import { unknownRetryAfterSeconds } from '../limits.ts';
@@ -34,7 +34,7 @@ function errorFor(outcome: Exclude<Outcome, { kind: 'succeeded' }>, payment: Pay
         param: 'token',
       });
     case 'rejected':
-      return new ServiceError('invalid_request', { param: outcome.param, message: outcome.message });
+      return invalidRequest(outcome.param, outcome.message);
     case 'not_attempted':
       return new ServiceError('processor_error');
     case 'canceled':
@@ -103,7 +103,7 @@ export interface PaymentResponse extends StoredResponse {
   /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
-  /** Whether it is the first response to a card that is declined or invalid, as card testing causes them. */
+  /** Whether it is the first response to a card that is declined or as card testing causes them. */
   readonly isOfBadCard: boolean;
   /** The secret that reads this payment; derived when it is called. */
   readonly clientSecret: () => string;

@@ -1,5 +1,5 @@
 import { currencyExponent } from '../../currencies.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
 import { waitForFirst } from '../charge/replay.ts';
 import { checkIdempotencyKey, minorUnits } from '../charge/request.ts';
@@ -78,7 +78,7 @@ export async function refundPayment(
 function checkAmount(amount: number, { currency }: Payment, { unit }: RoutePolicy): number {
   const minor = unit === 'minor' ? amount : minorUnits(amount, currencyExponent(currency) ?? 0);
   if (Number.isInteger(minor) && minor >= 1) return minor;
-  throw invalid(
+  throw invalidRequest(
     'amount',
     unit === 'minor'
       ? 'amount must be a whole number of the smallest unit of the currency, 1 or more.'
@@ -126,18 +126,18 @@ function withSameKey({ refunds = [] }: Payment, { requested }: Refund): Refund |
 function checkRefundable(payment: Payment, amount: number): void {
   if (!isCharged(payment)) {
     const isOpen = payment.state !== 'declined';
-    throw invalid(
+    throw invalidRequest(
       undefined,
       isOpen
         ? 'It is not known yet whether this payment has succeeded; nothing was refunded.'
         : 'This payment was declined: there is nothing to refund.',
     );
   }
-  if (isDisputed(payment)) throw invalid(undefined, disputedMessage);
+  if (isDisputed(payment)) throw invalidRequest(undefined, disputedMessage);
   const rest = amountRefundable(payment);
-  if (rest === 0) throw invalid('amount', 'This payment has been refunded already.');
+  if (rest === 0) throw invalidRequest('amount', 'This payment has been refunded already.');
   if (amount > rest) {
-    throw invalid(
+    throw invalidRequest(
       'amount',
       `At most ${rest}, in the smallest unit of the currency, can still be refunded; nothing was refunded.`,
     );
@@ -145,7 +145,7 @@ function checkRefundable(payment: Payment, amount: number): void {
   // A refund that failed or was not attempted moved no money.
   const counted = (payment.refunds ?? []).filter(({ state }) => state !== 'failed');
   if (counted.length >= refundsPerPaymentMax) {
-    throw invalid(
+    throw invalidRequest(
       undefined,
       `A payment can have at most ${refundsPerPaymentMax} refunds; nothing was refunded.`,
     );
@@ -174,8 +174,4 @@ async function replay(
       ? undefined
       : currentRefundResponse(refund, { replayed: true });
   });
-}
-
-function invalid(param: string | undefined, message: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message });
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../defined.ts';
 import type { RefundOutcome } from '../../processors/processor.ts';
 import { withEvent } from '../charge/settlement.ts';
 import type { PaymentContext, SettleRefundContext } from '../context.ts';
@@ -113,7 +114,7 @@ function withResponse(
   const { keyDigest, ...rest } = requested;
   // Nothing was refunded, so a retry of the same request may succeed.
   const key = outcome.kind === 'not_attempted' || keyDigest === undefined ? {} : { keyDigest };
-  return { ...rest, ...key, ...(response === undefined ? {} : { response }) };
+  return { ...rest, ...key, ...defined({ response }) };
 }
 
 /** A rejection counts only while its request is the only one, as with a charge. */

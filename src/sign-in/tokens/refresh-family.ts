@@ -1,5 +1,5 @@
-import { createHmac, hash } from 'node:crypto';
-import { randomBytes } from '../../random.ts';
+import { createHmac } from 'node:crypto';
+import { digest, randomBytes } from '../../random.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { Records } from '../../storage/records.ts';
 import { refreshRepeatMsMax, refreshTokenIdleMsMax, refreshTokenMsMax, signInCodeMs } from '../limits.ts';
@@ -113,8 +113,4 @@ export function isOver({ createdAt, tokens }: RefreshFamily, now: number): boole
 
 function successor(random: string, salt: string): string {
   return createHmac('sha256', Buffer.from(salt, 'base64url')).update(random).digest('base64url');
-}
-
-function digest(random: string): string {
-  return hash('sha256', random, 'base64url');
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CryptoKey, JWK } from 'jose';
+import { defined } from '../../defined.ts';
 import type { EncryptionContext } from '../../secrets/encryption-context.ts';
 import type { SealedRecords } from '../../secrets/sealed-records.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
@@ -187,10 +188,7 @@ export async function signAccessToken({ kid, key }: Signer, request: AccessToken
     client_id: `${provider}/${integration}`,
     provider,
     integration,
-    ...(name === undefined ? {} : { name }),
-    ...(email === undefined ? {} : { email }),
-    ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
-    ...(picture === undefined ? {} : { picture }),
+    ...defined({ name, email, email_verified: emailVerified, picture }),
   })
     .setProtectedHeader({ alg: signingAlgorithm, typ: 'at+jwt', kid })
     .setIssuer(issuer)

@@ -1,12 +1,12 @@
-import { ServiceError } from '../../errors.ts';
+import { defined } from '../../defined.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import { randomBytes } from '../../random.ts';
 import type { Engine, Write } from '../../storage/engine.ts';
 import { Records } from '../../storage/records.ts';
 import type { AppRequest, AppTokens } from '../context.ts';
 import { accessTokenMs } from '../limits.ts';
 import type { BoundRegistration } from '../stored-integration.ts';
-import type { Session } from '../types.ts';
-import { isProviderName, type ProviderName } from '../types.ts';
+import { isProviderName, type ProviderName, type Session } from '../types.ts';
 import {
   currentToken,
   isOver,
@@ -30,16 +30,8 @@ import {
   type SentCode,
   type SignInCode,
 } from './sign-in-code.ts';
-import type { Signer, SigningKeys } from './signing-keys.ts';
-import { signAccessToken } from './signing-keys.ts';
-import {
-  codeFields,
-  invalid,
-  invalidCode,
-  invalidToken,
-  refreshField,
-  type TokenRequest,
-} from './token-request.ts';
+import { type Signer, type SigningKeys, signAccessToken } from './signing-keys.ts';
+import { codeFields, invalidCode, invalidToken, refreshField, type TokenRequest } from './token-request.ts';
 
 export interface GrantedTokens {
   readonly accessToken: string;
@@ -85,7 +77,10 @@ export class TokenGrants implements AppTokens {
 
   newCode(session: Session, { returnUrl, codeChallenge }: AppRequest) {
     if (!isChallenge(codeChallenge)) {
-      throw invalid('code_challenge', 'code_challenge must be an S256 challenge: SHA-256 in base64url.');
+      throw invalidRequest(
+        'code_challenge',
+        'code_challenge must be an S256 challenge: SHA-256 in base64url.',
+      );
     }
     const { identity, id: sessionId, registrationId, providerSession } = session;
     const code = randomBytes(32).toString('base64url');
@@ -96,8 +91,7 @@ export class TokenGrants implements AppTokens {
       audience: tokenAudience(returnUrl),
       sessionId,
       returnUrl,
-      ...(registrationId === undefined ? {} : { registrationId }),
-      ...(providerSession === undefined ? {} : { providerSession }),
+      ...defined({ registrationId, providerSession }),
       createdAt: issuedAt,
     };
     const stored: SignInCode = { family, returnUrl, codeChallenge, issuedAt };
@@ -134,7 +128,7 @@ export class TokenGrants implements AppTokens {
   async revoke(provider: string, integration: string, token: string): Promise<void> {
     const family = parseRefreshToken(token)?.family;
     if (family === undefined && jwtPattern.test(token))
-      throw invalid('token', 'An access token cannot be revoked: it expires within ten minutes.');
+      throw invalidRequest('token', 'An access token cannot be revoked: it expires within ten minutes.');
     const stored = family && (await this.#families.get(family));
     if (family === undefined || !stored) return;
     const { identity } = stored;

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, type ServiceError } from '../../errors.ts';
 import type { SentCode } from './sign-in-code.ts';
 
 /** The body as received; `grant_type` determines which other fields are required. */
@@ -26,23 +26,19 @@ export function refreshField({ refresh_token, ...others }: TokenRequest): string
 }
 
 function required(name: string, value: string | undefined): string {
-  if (value === undefined) throw invalid(name, `${name} is required.`);
+  if (value === undefined) throw invalidRequest(name, `${name} is required.`);
   return value;
 }
 
 function unexpected(name: string, grant: string): ServiceError {
-  return invalid(name, `${name} is not allowed with grant_type "${grant}".`);
-}
-
-export function invalid(param: string, message: string, detail?: string): ServiceError {
-  return new ServiceError('invalid_request', { param, message, detail });
+  return invalidRequest(name, `${name} is not allowed with grant_type "${grant}".`);
 }
 
 export function invalidCode(detail?: string): ServiceError {
   const why = 'it was used, has expired, or belongs to another integration, return_url or code_verifier';
-  return invalid('code', `code is invalid: ${why}. Sign in again.`, detail);
+  return invalidRequest('code', `code is invalid: ${why}. Sign in again.`, detail);
 }
 
 export function invalidToken(detail?: string): ServiceError {
-  return invalid('refresh_token', 'refresh_token is invalid or has expired. Sign in again.', detail);
+  return invalidRequest('refresh_token', 'refresh_token is invalid or has expired. Sign in again.', detail);
 }
