@@ -2,9 +2,9 @@ import { defined } from '../defined.ts';
 import { ServiceError } from '../errors.ts';
 import type { Mode, ProcessorAccount } from '../processors/processor.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import { Records } from '../storage/records.ts';
 import { processorCheckMsMax } from './limits.ts';
-import { type OpenMarker, openSpace, parseOpenId } from './ownership/marker.ts';
+import { openMarkers, parseOpenId } from './ownership/marker.ts';
 import type { Payment } from './payment.ts';
 import { findPayment } from './payment-store.ts';
 
@@ -41,9 +41,8 @@ export function noteAccount(account: ChargeAccount): Write {
 
 /** The accounts that the store has recorded. Stores of earlier versions have recorded none. */
 export async function notedAccounts(engine: Engine): Promise<ChargeAccount[]> {
-  const scan = await engine.scan(chargeAccountsSpace);
-  const items = await Array.fromAsync(itemsOf(scan?.chunks ?? []));
-  return items.map(({ name }) => JSON.parse(name) as ChargeAccount);
+  const accounts = new Records<ChargeAccount>(engine, 'charge-accounts');
+  return Array.fromAsync(accounts.list(), ({ value }) => value);
 }
 
 /** The account that a processor's key belongs to. `id` is undefined if the key may not read the account. */
@@ -134,9 +133,7 @@ export async function openOfOtherAccounts(
   { processor, account, mode }: ChargeAccount,
 ): Promise<readonly string[]> {
   const found = new Set<string>();
-  const scan = await engine.scan(openSpace);
-  for await (const { id, name } of itemsOf(scan?.chunks ?? [])) {
-    const marker = JSON.parse(name) as OpenMarker;
+  for await (const { id, value: marker } of openMarkers(engine).list()) {
     if (marker.processor !== processor) continue;
     const payment = await findPayment({ engine }, parseOpenId(id).paymentId);
     const isOfOther = payment?.account !== undefined && payment.account !== account;

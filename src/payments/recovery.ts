@@ -1,6 +1,6 @@
 import { errorFields } from '../log.ts';
 import type { OpenPayments } from '../metrics.ts';
-import { itemsOf } from '../storage/item-text.ts';
+import type { Stored } from '../storage/records.ts';
 import { resumeCharge } from './charge/execute.ts';
 import { transitionCharge } from './charge-state.ts';
 import { findProcessor, type PaymentContext } from './context.ts';
@@ -13,7 +13,7 @@ import {
 import {
   claimMarker,
   type OpenMarker,
-  openSpace,
+  openMarkers,
   type Pause,
   parseOpenId,
   postponeMarker,
@@ -25,10 +25,10 @@ import { resumeRefund } from './refund/execute.ts';
 import { transitionRefund } from './refund-state.ts';
 
 interface Due {
+  /** The id of the marker. */
   readonly id: string;
-  readonly processor: string;
-  /** The marker's current text; the process that changes it first becomes the owner. */
-  readonly marker: string;
+  /** The process that changes it first becomes the owner. */
+  readonly marker: Stored<OpenMarker>;
   /** Since when it is due, in milliseconds since 1970; 0 if its owner has died. */
   readonly since: number;
 }
@@ -59,7 +59,7 @@ export class Recovery {
     const found = await this.#findDue();
     // An old snapshot would request again what has ended since.
     const isOpen = await this.#context.lock.isOpen();
-    const due = Map.groupBy(isOpen ? found : [], ({ processor }) => processor);
+    const due = Map.groupBy(isOpen ? found : [], ({ marker }) => marker.value.processor);
     // Also clears the queues of processors with nothing due.
     for (const name of new Set([...due.keys(), ...this.#queues.keys()]))
       this.#queue(name).replace(due.get(name) ?? [], signal);
@@ -80,16 +80,15 @@ export class Recovery {
     await heartbeats.watch();
     const due: Due[] = [];
     const known: Known = new Map();
-    for await (const { id, name: marker } of itemsOf((await engine.scan(openSpace))?.chunks ?? [])) {
-      const open = JSON.parse(marker) as OpenMarker;
-      const { processor } = open;
+    for await (const marker of openMarkers(engine).list()) {
+      const { id, value: open } = marker;
       counts.note(id, open);
       if ('owner' in open) {
         const before = this.#known.get(id);
         const since = before?.owner === open.owner ? before.since : performance.now();
         known.set(id, { owner: open.owner, since });
-        if (heartbeats.hasReleased(open.owner, id, since)) due.push({ id, marker, processor, since: 0 });
-      } else if (isDue(open.dueAt, now())) due.push({ id, marker, processor, since: open.dueAt });
+        if (heartbeats.hasReleased(open.owner, id, since)) due.push({ id, marker, since: 0 });
+      } else if (isDue(open.dueAt, now())) due.push({ id, marker, since: open.dueAt });
     }
     this.#known = known;
     metrics.openPayments(counts.facts());
@@ -98,23 +97,23 @@ export class Recovery {
     return due.sort((a, b) => a.since - b.since);
   }
 
-  async #recover({ id, marker, processor }: Due): Promise<void> {
+  async #recover({ id, marker }: Due): Promise<void> {
     const { heartbeats, log } = this.#context;
     await heartbeats.own(id, async () => {
       const { paymentId, refundId } = parseOpenId(id);
       try {
-        const payment = await this.#claim(id, marker);
+        const payment = await this.#claim(marker);
         if (payment === undefined) return;
         const differs = await this.#differs(payment);
         // While the account cannot be read the processor may be away; another account stays another one.
-        if (differs !== 'no') return await this.#postpone(id, processor, differs === 'unknown');
+        if (differs !== 'no') return await this.#postpone(marker, differs === 'unknown');
         const refund = refundId === undefined ? undefined : findRefund(payment, refundId);
         if (refund === undefined) await resumeCharge(this.#context, payment);
         else await resumeRefund(this.#context, payment, refund);
       } catch (error) {
         const ids = { payment_id: paymentId, refund_id: refundId };
         log.error('charge_not_recovered', { ...ids, ...errorFields(error) });
-        await this.#postpone(id, processor, false).catch(() => undefined);
+        await this.#postpone(marker, false).catch(() => undefined);
       }
     });
   }
@@ -133,21 +132,22 @@ export class Recovery {
   }
 
   /** @returns the payment, in doubt if it was under way; undefined if another process was faster */
-  async #claim(id: string, marker: string): Promise<Payment | undefined> {
-    const payment = await findPayment(this.#context, parseOpenId(id).paymentId);
+  async #claim(marker: Stored<OpenMarker>): Promise<Payment | undefined> {
+    const { paymentId, refundId } = parseOpenId(marker.id);
+    const payment = await findPayment(this.#context, paymentId);
     if (payment === undefined) return undefined;
-    const inDoubt = asInDoubt(payment, parseOpenId(id).refundId);
-    const writes = [claimMarker(this.#context, id, marker)];
+    const inDoubt = asInDoubt(payment, refundId);
+    const writes = [claimMarker(this.#context, marker)];
     if (inDoubt !== payment) writes.push(replaced(payment, inDoubt));
     return (await this.#context.engine.commit(writes)) === undefined ? inDoubt : undefined;
   }
 
-  async #postpone(id: string, processor: string, isShort: boolean): Promise<void> {
+  async #postpone({ id, value }: Stored<OpenMarker>, isShort: boolean): Promise<void> {
     const pause: Pause = {
       attempts: postponedAttempts,
       ...(isShort ? { msMax: recoveryDelayOfHoldMsMax } : {}),
     };
-    await this.#context.engine.commit([postponeMarker(this.#context, id, { processor }, pause)]);
+    await this.#context.engine.commit([postponeMarker(this.#context, id, value, pause)]);
   }
 }
 

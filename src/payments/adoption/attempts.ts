@@ -1,11 +1,10 @@
 import type { OpenAttempt, Period, ProcessorAccount } from '../../processors/processor.ts';
-import { itemsOf } from '../../storage/item-text.ts';
 import { type ChargeAccount, noteAccount } from '../accounts.ts';
 import { resolveAuthentication } from '../charge/authenticate.ts';
 import { hasEnded } from '../charge-state.ts';
 import type { PaymentContext } from '../context.ts';
 import { isItemReservation, reserveItem } from '../fulfilment.ts';
-import { openId, openSpace, parseOpenId, restoreMarker } from '../ownership/marker.ts';
+import { openId, openMarkers, parseOpenId, restoreMarker } from '../ownership/marker.ts';
 import { type Payment, paymentKeysSpace, paymentsSpace } from '../payment.ts';
 import { created, findPayment, paymentCreation } from '../payment-store.ts';
 import { adoptedPayment } from './record.ts';
@@ -34,9 +33,8 @@ export async function endOpenAttempts(
 
 /** Also those that a killed command has adopted. */
 async function adoptedAttempts(context: PaymentContext, { name }: ProcessorAccount): Promise<Payment[]> {
-  const scan = await context.engine.scan(openSpace);
   const found: Payment[] = [];
-  for await (const { id } of itemsOf(scan?.chunks ?? [])) {
+  for await (const { id } of openMarkers(context.engine).list()) {
     const payment = await findPayment(context, parseOpenId(id).paymentId);
     const isWaiting = payment?.isAdopted && payment.state === 'requires_action';
     if (isWaiting && payment.processor === name) found.push(payment);

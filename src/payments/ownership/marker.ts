@@ -1,4 +1,5 @@
-import type { Write } from '../../storage/engine.ts';
+import type { Engine, Write } from '../../storage/engine.ts';
+import { creation, Records, type Stored } from '../../storage/records.ts';
 import { recoveryDelayMsMax, recoveryDelayMsMin } from '../limits.ts';
 import type { Payment } from '../payment.ts';
 import type { Heartbeats } from './heartbeat.ts';
@@ -21,7 +22,12 @@ interface Clock {
   readonly now: () => number;
 }
 
-export const openSpace = 'service:open-payments';
+const space = 'open-payments';
+export const openSpace = `service:${space}` as const;
+
+export function openMarkers(engine: Engine): Records<OpenMarker> {
+  return new Records(engine, space);
+}
 
 /** The id of a charge's marker is the payment's id; a refund's has both ids. */
 export function openId(paymentId: string, refundId?: string): string {
@@ -34,20 +40,16 @@ export function parseOpenId(openId: string): { readonly paymentId: string; reado
 }
 
 export function createMarker({ heartbeats }: Owner, id: string, processor: string): Write {
-  const value = text({ processor, owner: heartbeats.self });
-  return { kind: 'create', space: openSpace, id, value, makeSpace: true };
+  return creation(space, id, { processor, owner: heartbeats.self } satisfies OpenMarker);
 }
 
-/** Fails if another process was faster. @param before the marker's text as it was read */
-export function claimMarker({ heartbeats }: Owner, id: string, before: string): Write {
-  const { processor } = JSON.parse(before) as OpenMarker;
-  return {
-    kind: 'replace',
-    space: openSpace,
-    id,
-    value: text({ processor, owner: heartbeats.self }),
-    ifValue: before,
-  };
+/** Rejected if another process was faster. */
+export function claimMarker(
+  { engine, heartbeats }: Owner & { readonly engine: Engine },
+  marker: Stored<OpenMarker>,
+): Write {
+  const { processor } = marker.value;
+  return openMarkers(engine).replacement(marker, { processor, owner: heartbeats.self });
 }
 
 /** When to retry. */
@@ -75,19 +77,14 @@ export function postponeMarker(
   const dueAt = isAhead ? Math.min(pausedUntil, deadline) : pausedUntil;
   const marker: OpenMarker =
     isCardholders && isAhead ? { processor, dueAt, waitsFor: 'cardholder' } : { processor, dueAt };
-  return { kind: 'replace', space: openSpace, id, value: text(marker) };
+  return { kind: 'replace', space: openSpace, id, value: JSON.stringify(marker) };
 }
 
 /** For a refund that had ended and is under way again. */
 export function restoreMarker({ now }: Clock, id: string, { processor }: Pick<Payment, 'processor'>): Write {
-  const value = text({ processor, dueAt: now() + recoveryDelayMsMin });
-  return { kind: 'create', space: openSpace, id, value, makeSpace: true };
+  return creation(space, id, { processor, dueAt: now() + recoveryDelayMsMin } satisfies OpenMarker);
 }
 
 export function removeMarker(id: string): Write {
   return { kind: 'delete', space: openSpace, id };
-}
-
-function text(marker: OpenMarker): string {
-  return JSON.stringify(marker);
 }
