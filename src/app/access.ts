@@ -1,5 +1,6 @@
 import { Administrators } from '../access/console/administrators.ts';
 import { ConsoleSessions } from '../access/console/console-sessions.ts';
+import type { ApiKey } from '../access/keys/api-key.ts';
 import { Keys, makeFirstKey, operatorKeys } from '../access/keys/keys.ts';
 import { CallLimits } from '../access/limits/call-limits.ts';
 import { openCaptcha } from '../access/limits/captcha.ts';
@@ -21,7 +22,6 @@ import { ConsoleApprovals, ConsoleSignIns } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
 import { existingStore, openEngine } from './adapters.ts';
 import { distantDeclinesCachedMs } from './limits.ts';
-import { withoutPrice } from './unpriced-routes.ts';
 
 /** Sets up access control. */
 
@@ -177,4 +177,22 @@ export async function openOfflineAccess(settings: Settings, makesStore: boolean)
       log.flush();
     },
   };
+}
+
+/**
+ * Why a publishable key cannot take payments: the routes that it is limited to have no price, or no route has one. Undefined
+ * for every other key.
+ */
+export function withoutPrice(
+  { kind, routes: limits }: Pick<ApiKey, 'kind' | 'routes'>,
+  { payments }: Settings,
+): string | undefined {
+  if (kind !== 'publishable') return undefined;
+  const names = limits?.map((limit) => limit.slice(limit.indexOf('/') + 1)) ?? Object.keys(payments.routes);
+  const known = names.filter((name) => payments.routes[name] !== undefined);
+  const unpriced = known.filter((name) => payments.routes[name]?.price === undefined);
+  // A key without limits is in use as long as one route has a price.
+  if (unpriced.length === 0 || (limits === undefined && unpriced.length < known.length)) return undefined;
+  const settings = unpriced.map((name) => `payments.routes.${name}.price`).join(', ');
+  return `it cannot take payments on ${unpriced.join(', ')}, because a page must not set the price; set ${settings}`;
 }

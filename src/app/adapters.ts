@@ -10,8 +10,8 @@ import type { ConnectedProcessor, ProcessorName } from '../processors/processor.
 import { type Simulation, openSimulation as simulationOf } from '../processors/simulated/simulation.ts';
 import { squareProcessor } from '../processors/square/square.ts';
 import { stripeProcessor } from '../processors/stripe/stripe.ts';
+import type { MetricsText } from '../prometheus/prometheus.ts';
 import { openPrometheus, type Prometheus } from '../prometheus/prometheus.ts';
-import type { MetricsText } from '../prometheus/text.ts';
 import type { Settings } from '../settings/schema.ts';
 import type { ProviderName } from '../sign-in/types.ts';
 import type { NamedEngine } from '../storage/copying/copy.ts';
@@ -77,7 +77,7 @@ export async function openTraces({ traces }: Settings): Promise<Traces> {
 
 /** The metrics of all processes in Prometheus' text format. */
 export async function metricsText(snapshots: readonly MetricsSnapshot[]): Promise<MetricsText> {
-  const { metricsText: textOf } = await import('../prometheus/text.ts');
+  const { metricsText: textOf } = await import('../prometheus/prometheus.ts');
   return textOf(snapshots);
 }
 

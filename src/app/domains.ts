@@ -1,12 +1,24 @@
+import { type Repeated, repeat } from '../lifecycle.ts';
+import type { Log } from '../log.ts';
 import { Payments, type PaymentsOptions } from '../payments/payments.ts';
 import type { RoutePolicy } from '../payments/types.ts';
 import type { Challenges } from '../processors/challenges.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
+import { endingRecoveryMs, exchangeRepeatMsMax } from '../sign-in/limits.ts';
 import { type ConsoleSignIns, SignIn } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Tables } from '../tables/tables.ts';
+import type { Access } from './access.ts';
 import { openIdentityProviders, privateHosts } from './adapters.ts';
+import {
+  declinesSweepMs,
+  distantRecoveryIntervalMs,
+  oneTimeIdSweepMs,
+  recoveryIntervalMs,
+  sessionSweepMs,
+  tokenSweepIntervalMs,
+} from './limits.ts';
 
 /** Builds each domain from the settings. */
 
@@ -52,7 +64,7 @@ interface SignInOptions extends Pick<PaymentsOptions, 'engine' | 'sealer' | 'met
 }
 
 /** Sign-in, with every identity provider. */
-export function openSignIn(settings: Settings, { signIns, ...parts }: SignInOptions): SignIn {
+function openSignIn(settings: Settings, { signIns, ...parts }: SignInOptions): SignIn {
   const named = privateHosts(settings);
   return new SignIn({
     ...parts,
@@ -83,4 +95,27 @@ export function openPayments(settings: Settings, { tables, ...parts }: OpenPayme
 function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
   // The settings' schema has validated the sources of items and prices.
   return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
+}
+
+/** Starts what every process does in the background: it recovers what dead processes left, and removes what has expired. */
+export function startJobs(
+  { store }: Settings,
+  { payments, signIn }: Domains,
+  { cardTesting, console }: Access,
+  log: Log,
+): readonly Repeated[] {
+  const recoveryMs = store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;
+  return [
+    repeat(recoveryMs, (signal) => payments.recover(signal), log),
+    repeat(oneTimeIdSweepMs, (signal) => signIn.sweepOneTimeIds(signal), log),
+    repeat(oneTimeIdSweepMs, (signal) => signIn.people.sweepEndings(signal), log),
+    repeat(sessionSweepMs, (signal) => signIn.people.sweepSessions(signal), log),
+    repeat(endingRecoveryMs, (signal) => signIn.people.recoverEndings(signal), log),
+    repeat(tokenSweepIntervalMs, (signal) => signIn.sweepTokens(signal), log),
+    repeat(exchangeRepeatMsMax, () => signIn.sweepCodes(), log),
+    repeat(declinesSweepMs, (signal) => cardTesting.sweep(signal), log),
+    ...(console === undefined
+      ? []
+      : [repeat(sessionSweepMs, (signal) => console.sessions.sweep(signal), log)]),
+  ];
 }

@@ -22,8 +22,7 @@ import {
 import { openApps } from './apps.ts';
 import { type Backups, startBackups } from './backups/start.ts';
 import { RunningDoctor } from './doctor/running.ts';
-import { openDomains } from './domains.ts';
-import { startJobs } from './jobs.ts';
+import { openDomains, startJobs } from './domains.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
 import { checkReady } from './readiness.ts';
 import { masterKeySource } from './secrets.ts';

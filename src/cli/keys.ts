@@ -133,7 +133,7 @@ async function create({
     true,
   );
   show(shown, json);
-  const { withoutPrice } = await import('../app/unpriced-routes.ts');
+  const { withoutPrice } = await import('../app/access.ts');
   const problem = withoutPrice(shown.key, await commandSettings());
   if (problem !== undefined) hint(`Warning: ${problem}.`);
 }

@@ -13,8 +13,11 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { ServiceError } from '../errors.ts';
 import type { Trace, TraceFields, Traces } from '../tracing.ts';
-import { tracesExportMsMax, tracesFlushMsMax } from './limits.ts';
-import { parentOf } from './traceparent.ts';
+
+/** One export of spans to a collector. Spans that do not arrive in time are dropped. */
+const exportMsMax = 5_000;
+/** Time for the last spans at shutdown: they matter less than an exit in time. */
+const flushMsMax = 500;
 
 /**
  * Sends traces to an OpenTelemetry collector as JSON over HTTP, in batches in the background. A slow or missing collector
@@ -24,7 +27,7 @@ import { parentOf } from './traceparent.ts';
  */
 export function openTelemetryTraces(endpoint: string, version: string): Traces {
   const url = `${endpoint.replace(/\/$/, '')}/v1/traces`;
-  const exporter = new OTLPTraceExporter({ url, timeoutMillis: tracesExportMsMax });
+  const exporter = new OTLPTraceExporter({ url, timeoutMillis: exportMsMax });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'counterfoil', 'service.version': version }),
     spanProcessors: [new BatchSpanProcessor({ exporter })],
@@ -33,23 +36,35 @@ export function openTelemetryTraces(endpoint: string, version: string): Traces {
   return {
     charge: ({ name, traceparent }, work) => {
       const kind = name === 'charge' ? SpanKind.SERVER : SpanKind.INTERNAL;
-      const span = tracer.startSpan(name, { kind }, parentOf(traceparent));
-      return ending(span, () => work(traceOf(tracer, span)));
+      const span = tracer.startSpan(name, { kind }, parseTraceparent(traceparent));
+      return endAfter(span, () => work(makeTrace(tracer, span)));
     },
     close: async () => {
       const flushed = provider.shutdown().catch(() => undefined);
-      await Promise.race([flushed, sleep(tracesFlushMsMax, undefined, { ref: false })]);
+      await Promise.race([flushed, sleep(flushMsMax, undefined, { ref: false })]);
     },
   };
 }
 
-function traceOf(tracer: Tracer, whole: Span): Trace {
+/** W3C Trace Context, 3.2.2: version, trace id, parent id, flags. A later version may append more fields. */
+const traceparentPattern = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** The caller's span of a request. An invalid traceparent is ignored, as section 4.3 requires. */
+export function parseTraceparent(traceparent = ''): Context {
+  const [, version, traceId = '', spanId = '', flags = '', more] = traceparentPattern.exec(traceparent) ?? [];
+  if (version === undefined || (version === '00' && more !== undefined)) return ROOT_CONTEXT;
+  // Section 3.2.2 forbids ids of only zeros; the SDK treats them as missing.
+  const traceFlags = Number.parseInt(flags, 16) & 1;
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
+}
+
+function makeTrace(tracer: Tracer, whole: Span): Trace {
   const within: Context = trace.setSpan(ROOT_CONTEXT, whole);
   return {
     set: (fields) => setAttributes(whole, fields),
     step: (name, work) => {
       const kind = name !== 'reserve' && name !== 'settle' ? SpanKind.CLIENT : SpanKind.INTERNAL;
-      return ending(tracer.startSpan(name, { kind }, within), work);
+      return endAfter(tracer.startSpan(name, { kind }, within), work);
     },
   };
 }
@@ -60,8 +75,8 @@ function setAttributes(span: Span, { payment_id, processor, outcome }: TraceFiel
   if (outcome !== undefined) span.setAttribute('counterfoil.outcome', outcome);
 }
 
-/** Records only the code of an error: its message may quote a caller's data. */
-async function ending<Result>(span: Span, work: () => Promise<Result>): Promise<Result> {
+/** Ends the span after the work. Records only the code of an error: its message may quote a caller's data. */
+async function endAfter<Result>(span: Span, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {

@@ -1,8 +1,12 @@
 import { ServiceError } from '../errors.ts';
 import type { Scan } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
-import { pageBytesMax, pageItemsMax } from './limits.ts';
 import { checkId, type TableItem } from './table-item.ts';
+
+/** Items of one page. A caller that needs more requests the next page, or reads the whole table. */
+export const pageItemsMax = 1_000;
+/** A page ends after the item that reaches this size, as in DynamoDB, because a page is built in memory. */
+export const pageBytesMax = 1024 * 1024;
 
 /** Consecutive items; `next` is the id of the last one, or undefined when there are no more. */
 export interface Page {

@@ -2,7 +2,9 @@ import { ServiceError } from '../errors.ts';
 import type { Space } from '../storage/engine.ts';
 import { itemIdBytesMax, tableNameCharactersMax } from '../storage/limits.ts';
 import { isTableName } from '../table-name.ts';
-import { itemBytesMax } from './limits.ts';
+
+/** DynamoDB's bound on an item. There, attribute names and other attributes use the last of these bytes. */
+export const itemBytesMax = 400 * 1024;
 
 export interface TableItem {
   readonly id: string;

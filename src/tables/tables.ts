@@ -1,13 +1,18 @@
 import { ServiceError } from '../errors.ts';
 import type { Engine, Reads, Rejection, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { dropSpace } from './drop-space.ts';
-import { type EntityTags, itemTag } from './entity-tags.ts';
-import { type ItemText, ItemTexts } from './item-texts.ts';
+import {
+  type EntityTags,
+  type ItemText,
+  ItemTexts,
+  itemTag,
+  type PutCondition,
+  unmetCondition,
+} from './entity-tags.ts';
 import { checkPage, firstItems, type Page, type PageRange } from './page.ts';
-import { type PutCondition, unmetCondition } from './put-condition.ts';
 import { checkId, checkItem, type TableItem, tableName, tableSpace } from './table-item.ts';
+import type { TablePolicy } from './table-list.ts';
 import { emptyFacts, listTables, type TableFacts, type TableList } from './table-list.ts';
-import type { TablePolicy } from './table-policy.ts';
 
 export type { Reads, Scan, SpaceFacts, TableFacts, TableItem, TablePolicy };
 
@@ -76,7 +81,7 @@ export class Tables {
     const space = this.#space(table);
     const value = await this.#engine.get(space, id);
     if (value === undefined) throw await this.#notFound(space);
-    return this.#texts.of(space, id, value);
+    return this.#texts.get(space, id, value);
   }
 
   /**
@@ -108,7 +113,7 @@ export class Tables {
    * `table_not_found`.
    */
   async create(table: string, item: TableItem): Promise<void> {
-    await this.#commit(table, [this.#writeOf(table, { create: item })]);
+    await this.#commit(table, [this.#write(table, { create: item })]);
   }
 
   /**
@@ -116,7 +121,7 @@ export class Tables {
    * `item_not_found` and, when tags are given and the item's tag is not among them, `precondition_failed`.
    */
   async update(table: string, item: TableItem, ifMatch?: EntityTags): Promise<void> {
-    await this.#writeIfMatching(table, this.#writeOf(table, { update: item }), ifMatch);
+    await this.#writeIfMatching(table, this.#write(table, { update: item }), ifMatch);
   }
 
   /**
@@ -124,11 +129,11 @@ export class Tables {
    * declared and, when the condition does not hold, `precondition_failed`.
    */
   async put(table: string, item: TableItem, condition?: PutCondition): Promise<void> {
-    if (condition === undefined) return this.#commit(table, [this.#writeOf(table, { put: item })]);
+    if (condition === undefined) return this.#commit(table, [this.#write(table, { put: item })]);
     const write =
       condition === 'ifNew'
         ? this.create(table, item)
-        : this.#writeIfMatching(table, this.#writeOf(table, { update: item }), condition.ifMatch);
+        : this.#writeIfMatching(table, this.#write(table, { update: item }), condition.ifMatch);
     await write.catch((error) => {
       throw unmetCondition.get((error as Partial<ServiceError>).code) ?? error;
     });
@@ -136,7 +141,7 @@ export class Tables {
 
   /** Removes an item; durable when it resolves. Throws the same errors as `update`. */
   async delete(table: string, { id }: Pick<TableItem, 'id'>, ifMatch?: EntityTags): Promise<void> {
-    await this.#writeIfMatching(table, this.#writeOf(table, { delete: { id } }), ifMatch);
+    await this.#writeIfMatching(table, this.#write(table, { delete: { id } }), ifMatch);
   }
 
   /**
@@ -149,18 +154,18 @@ export class Tables {
       const { id } = Object.values(write)[0] as Pick<TableItem, 'id'>;
       if (ids.has(id)) {
         const message = 'The batch writes this item twice.';
-        throw ofWrite(index, new ServiceError('invalid_request', { param: 'id', message }));
+        throw atWrite(index, new ServiceError('invalid_request', { param: 'id', message }));
       }
       ids.add(id);
       try {
-        return this.#writeOf(table, write);
+        return this.#write(table, write);
       } catch (error) {
-        throw error instanceof ServiceError ? ofWrite(index, error) : error;
+        throw error instanceof ServiceError ? atWrite(index, error) : error;
       }
     });
     const rejection = await this.#engine.commit(commit, this.#caller);
     if (rejection !== undefined)
-      throw ofWrite(rejection.write, await this.#errorOf(rejection, tableSpace(table)));
+      throw atWrite(rejection.write, await this.#rejectionError(rejection, tableSpace(table)));
   }
 
   /**
@@ -182,7 +187,7 @@ export class Tables {
 
   /** The write that creates an item, for a commit of another domain. Throws `invalid_request`. */
   creation(table: string, item: TableItem): Write {
-    return this.#writeOf(table, { create: item });
+    return this.#write(table, { create: item });
   }
 
   /** The write that deletes an item unless it has changed, for a commit of another domain. Throws ServiceError. */
@@ -190,7 +195,7 @@ export class Tables {
     return { kind: 'delete', space: this.#space(table), id: item.id, ifValue: item.name };
   }
 
-  #writeOf(table: string, write: TableWrite): Write {
+  #write(table: string, write: TableWrite): Write {
     const space = this.#space(table);
     if ('delete' in write) {
       checkId(write.delete.id);
@@ -216,10 +221,10 @@ export class Tables {
 
   async #commit(table: string, writes: readonly Write[]): Promise<void> {
     const rejection = await this.#engine.commit(writes, this.#caller);
-    if (rejection !== undefined) throw await this.#errorOf(rejection, tableSpace(table));
+    if (rejection !== undefined) throw await this.#rejectionError(rejection, tableSpace(table));
   }
 
-  async #errorOf({ reason }: Rejection, space: Space): Promise<ServiceError> {
+  async #rejectionError({ reason }: Rejection, space: Space): Promise<ServiceError> {
     if (reason === 'exists') return new ServiceError('item_exists', { param: 'id' });
     if (reason === 'differs') return new ServiceError('precondition_failed');
     return reason === 'space_missing' ? tableNotFound() : this.#notFound(space);
@@ -253,7 +258,7 @@ function tableNotFound(): ServiceError {
 }
 
 /** Adds the index of a write in a batch to its error. */
-function ofWrite(index: number, error: ServiceError): ServiceError {
+function atWrite(index: number, error: ServiceError): ServiceError {
   const { param, message = error.message } = error.details;
   return new ServiceError(error.code, {
     ...error.details,

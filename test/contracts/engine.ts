@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Engine, Space, Write } from '../../src/storage/engine.ts';
 import { type Item, itemsOf } from '../../src/storage/item-text.ts';
 import { commitWritesMax, itemIdBytesMax } from '../../src/storage/limits.ts';
-import { itemBytesMax } from '../../src/tables/limits.ts';
+import { itemBytesMax } from '../../src/tables/table-item.ts';
 
 export interface EngineUnderTest {
   /** Opens an engine on a new store, or on the store of an engine that was closed. */

@@ -5,7 +5,7 @@ import { copyStore } from '../../src/storage/copying/copy.ts';
 import { copyItemsMax } from '../../src/storage/copying/limits.ts';
 import { checkIsWhole } from '../../src/storage/copying/marker.ts';
 import { CommitUnknown, type Write } from '../../src/storage/engine.ts';
-import { itemBytesMax } from '../../src/tables/limits.ts';
+import { itemBytesMax } from '../../src/tables/table-item.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import {
   type Content,

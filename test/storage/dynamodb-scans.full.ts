@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { dynamoScanSegments } from '../../src/storage/dynamodb/limits.ts';
+import { scanSegments } from '../../src/storage/dynamodb/scans.ts';
 import type { Engine, Space } from '../../src/storage/engine.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';
 import { apiError, type Fault, unknownClient } from '../support/dynamodb/fault-proxy.ts';
@@ -24,7 +24,7 @@ describe('scans on DynamoDB', () => {
   /** The first scan of an engine is sequential; by it the engine learns that the table is large. */
   for (const [how, pagesMax] of [
     ['one page after the other', 2],
-    ['in segments', dynamoScanSegments + 1],
+    ['in segments', scanSegments + 1],
   ] as const) {
     test(`reads one page of each segment ahead of a stalled reader, and no more: ${how}`, async () => {
       const chunks = await begin(store);
@@ -79,8 +79,7 @@ describe('scans on DynamoDB', () => {
       segments.length = 0;
       const scan = await store.calm.scan(middling);
       assert.equal((await Array.fromAsync(itemsOf(scan?.chunks ?? []))).length, 6);
-      if (time > 0)
-        assert.ok(segments.includes(dynamoScanSegments), `read ${time} used ${segments} segments`);
+      if (time > 0) assert.ok(segments.includes(scanSegments), `read ${time} used ${segments} segments`);
     }
   });
 

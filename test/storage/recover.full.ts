@@ -16,8 +16,8 @@ import { test } from 'node:test';
 import { open } from 'lmdb';
 import type { Engine, Space } from '../../src/storage/engine.ts';
 import { noteCommit, notedCommit } from '../../src/storage/lmdb/file/failure.ts';
-import { keyOf, nodesOf } from '../../src/storage/lmdb/file/page-nodes.ts';
-import { pageBytes, readHead, treeAt } from '../../src/storage/lmdb/file/pages.ts';
+import { readKey, readNodes } from '../../src/storage/lmdb/file/page-nodes.ts';
+import { pageBytes, readHead, readTree } from '../../src/storage/lmdb/file/pages.ts';
 import { recoverStore } from '../../src/storage/lmdb/file/recover/recover.ts';
 import { verifyStore } from '../../src/storage/lmdb/file/verify.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
@@ -224,12 +224,12 @@ function rootOf(file: string, root: 'free list' | 'main database' | 'leaves'): n
     .subarray((head.main.root as number) * pageBytes)
     .subarray(0, pageBytes);
   const words = new DataView(main.buffer, main.byteOffset, main.length);
-  const key = [...nodesOf(words, true)]
-    .map((node) => keyOf(main, words, node))
+  const key = [...readNodes(words, true)]
+    .map((node) => readKey(main, words, node))
     .find((each) => String(each) === `${root}\0`);
   assert.ok(key !== undefined);
   // LMDB ends the names of databases with a zero. The value follows its key.
-  return treeAt(main, key.byteOffset + key.length - main.byteOffset).root as number;
+  return readTree(main, key.byteOffset + key.length - main.byteOffset).root as number;
 }
 
 /** Alters a letter of the text wherever it is in the file, in old pages too. */

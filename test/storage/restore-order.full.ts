@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { BackupFailed } from '../../src/backup/target.ts';
 import { backupsIn, describeBackups } from '../../src/storage/lmdb/backup/listing.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
-import { nextTimeline } from '../../src/storage/lmdb/backup/order.ts';
+import { nextTimeline } from '../../src/storage/lmdb/backup/manifest.ts';
 import { readSegment, SegmentDraft } from '../../src/storage/lmdb/backup/segment.ts';
 import { ContinuousStore, restoredItems } from '../support/backup/continuous-store.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';

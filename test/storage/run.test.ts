@@ -10,16 +10,16 @@ import {
   findText,
   idAtIndex,
   itemTextAt,
+  runText,
   type SortedRun,
   search,
   startOf,
   textBytes,
-  textOf,
 } from '../../src/storage/lmdb/file/sorted-run.ts';
 import { leafBytesMax } from '../../src/storage/lmdb/limits.ts';
 import type { Change } from '../../src/storage/lmdb/log/memtable.ts';
 import { joined, type RunSize, textBetween, withChanges } from '../../src/storage/lmdb/log/merge.ts';
-import { itemBytesMax } from '../../src/tables/limits.ts';
+import { itemBytesMax } from '../../src/tables/table-item.ts';
 import { count } from '../support/extent.ts';
 import { seedOf } from '../support/random.ts';
 import { hardCharacters } from '../support/storage/hard-ids.ts';
@@ -91,7 +91,7 @@ function runOf(made: readonly Item[]): SortedRun {
 }
 
 function itemsIn(runs: readonly SortedRun[]): Item[] {
-  return runs.flatMap((run) => JSON.parse(`[${textOf(run).toString()}]`) as Item[]);
+  return runs.flatMap((run) => JSON.parse(`[${runText(run).toString()}]`) as Item[]);
 }
 
 test('a run consists of the JSON of its items, joined by commas, and the offset of each item', (t) => {
@@ -99,8 +99,8 @@ test('a run consists of the JSON of its items, joined by commas, and the offset 
     const run = runOf(made);
     assert.deepEqual(run, plainRun(made));
     assert.equal(countOf(run), made.length);
-    assert.equal(textOf(run).toString(), made.map((item) => JSON.stringify(item)).join(','));
-    assert.equal(textBytes(run), textOf(run).length);
+    assert.equal(runText(run).toString(), made.map((item) => JSON.stringify(item)).join(','));
+    assert.equal(textBytes(run), runText(run).length);
     for (const [index, item] of made.entries()) {
       assert.equal(itemTextAt(run, index).toString(), JSON.stringify(item));
       assert.equal(endOf(run, index) - startOf(run, index), textBytesOf(item));

@@ -9,7 +9,7 @@ import { commitWritesMax } from '../../src/storage/limits.ts';
 import { commitQueueMax, commitQueueSizeMax } from '../../src/storage/lmdb/limits.ts';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { openStore } from '../../src/storage/lmdb/store.ts';
-import { itemBytesMax } from '../../src/tables/limits.ts';
+import { itemBytesMax } from '../../src/tables/table-item.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { between, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder } from '../support/service.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { itemBytesMax, pageBytesMax } from '../../src/tables/limits.ts';
+import { pageBytesMax } from '../../src/tables/page.ts';
+import { itemBytesMax } from '../../src/tables/table-item.ts';
 import { between, randomFrom, seedOf, shuffled } from '../support/random.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { hardCharacters, idMaker } from '../support/storage/hard-ids.ts';

@@ -3,7 +3,6 @@ import { Sealer } from '../../secrets/sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { openProcessors } from '../adapters.ts';
 import { type OfflineSecrets, openOfflineSecrets, sealedRecords } from '../secrets.ts';
-import { addressCheck } from './address.ts';
 import { backupsCheck } from './backups.ts';
 import { type Finding, ok } from './finding.ts';
 import {
@@ -15,7 +14,7 @@ import {
   rotationCheck,
   secretsCheck,
 } from './store-checks.ts';
-import { diskCheck, processorsCheck, publishableKeysCheck } from './surroundings.ts';
+import { addressCheck, diskCheck, processorsCheck, publishableKeysCheck } from './surroundings.ts';
 
 /**
  * The checks of `counterfoil doctor`, in order. Without settings or a store, the later checks are skipped.

@@ -21,7 +21,6 @@ import { openSchedule } from '../backups/schedule.ts';
 import type { Backups } from '../backups/start.ts';
 import { doctorCheckMsMax } from '../limits.ts';
 import { sealedRecords } from '../secrets.ts';
-import { reachCheck } from './address.ts';
 import { newestBackupCheck, noBackupsMade } from './backups.ts';
 import { type Finding, ok, problem, worstOf } from './finding.ts';
 import {
@@ -33,7 +32,7 @@ import {
   rotationCheck,
   secretsCheck,
 } from './store-checks.ts';
-import { diskCheck, processorsCheck, publishableKeysCheck } from './surroundings.ts';
+import { diskCheck, processorsCheck, publishableKeysCheck, reachCheck } from './surroundings.ts';
 
 /** What the doctor of a running service looks at. */
 export interface ServiceParts {

@@ -1,22 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type {
+  $Command,
+  DynamoDBClient,
+  DynamoDBClientResolvedConfig,
+  ServiceInputTypes,
+  ServiceOutputTypes,
+} from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
 import { CommitUnknown } from '../engine.ts';
-import {
-  dynamoAttemptMsMax,
-  dynamoCallMsMax,
-  dynamoCallsMax,
-  dynamoRetryDelayMsMax,
-  dynamoRetryDelayMsMin,
-} from './limits.ts';
+
+/** One attempt: DynamoDB replies within tens of milliseconds, to a scan page within some hundred; longer under load. */
+export const attemptMsMax = 5_000;
+/** The last attempt begins by then: longer than DynamoDB needs to scale up, shorter than callers wait. */
+const callMsMax = 10_000;
+/** The pause between attempts is a random share of a bound that doubles each time, from the first value to the second. */
+const retryDelayMsMin = 25;
+export const retryDelayMsMax = 1_000;
+/** Calls in progress or waiting for a connection. At 5 ms each this is a tenth of a second of work. */
+const callsMax = 4_096;
 
 /**
  * How an attempt failed. `throttled`: DynamoDB throttled it. `unsent`: no connection was made. `lost`: its outcome is
  * unknown. `busy`: another transaction holds the same item. `final`: a retry would fail in the same way.
  */
-export type Failure = 'throttled' | 'unsent' | 'lost' | 'busy' | 'final';
+type Failure = 'throttled' | 'unsent' | 'lost' | 'busy' | 'final';
 
-/** As the API names them (Amazon DynamoDB Developer Guide, "Error handling with DynamoDB"). */
+/** Errors of throttling, as the API names them (Amazon DynamoDB Developer Guide, "Error handling with DynamoDB"). */
 const throttlings = new Set([
   'ProvisionedThroughputExceededException',
   'RequestLimitExceeded',
@@ -42,7 +51,7 @@ const replyErrors = new Set(['AbortError', 'SyntaxError', 'TimeoutError']);
 const connectionErrors = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 /** A transaction was cancelled although all of its conditions hold. */
 const cancelledForNow = new Set(['TransactionConflict', 'ProvisionedThroughputExceeded', 'ThrottlingError']);
-/** These errors describe the current state, and so also the outcome of earlier attempts that lost their replies. */
+/** These errors describe the current state, and with it the outcome of earlier attempts that lost their replies. */
 const conclusiveErrors = new Set([
   'ConditionalCheckFailedException',
   'ResourceInUseException',
@@ -58,7 +67,7 @@ interface SdkError extends Error {
   readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
 
-export function failureOf(thrown: unknown): Failure {
+export function classifyFailure(thrown: unknown): Failure {
   const error = thrown as SdkError;
   if (throttlings.has(error.name)) return 'throttled';
   if (conflicts.has(error.name)) return 'busy';
@@ -79,13 +88,15 @@ export function isCredentialsError({ name }: Error): boolean {
   return credentialErrors.has(name);
 }
 
-/** Sends one command. */
-export type Attempt<Output> = (
-  client: DynamoDBClient,
-  options: { abortSignal: AbortSignal },
-) => Promise<Output>;
+type Command<Input extends ServiceInputTypes, Output extends ServiceOutputTypes> = $Command<
+  Input,
+  Output,
+  DynamoDBClientResolvedConfig,
+  ServiceInputTypes,
+  ServiceOutputTypes
+>;
 
-/** How long calls may take, and how many may run. The default is the limit of the same name. */
+/** How long calls may take, and how many may run. Each defaults to the bound of the same name. */
 export interface CallBounds {
   readonly attemptMsMax?: number | undefined;
   readonly callMsMax?: number | undefined;
@@ -94,10 +105,10 @@ export interface CallBounds {
 
 /**
  * Sends commands and retries until DynamoDB replies, with a jittered, growing pause between attempts ("full jitter":
- * Amazon Builders' Library, "Timeouts, retries, and backoff with jitter"). No attempt begins after `dynamoCallMsMax`. The
+ * Amazon Builders' Library, "Timeouts, retries, and backoff with jitter"). No attempt begins after `callMsMax`. The
  * SDK's own retries are off: they do not report whether an attempt may have taken effect.
  *
- * Throws `overloaded` at once when `dynamoCallsMax` are in progress.
+ * Throws `overloaded` at once if `callsMax` are in progress.
  */
 export class Calls {
   readonly #client: DynamoDBClient;
@@ -106,58 +117,61 @@ export class Calls {
   readonly #callsMax: number;
   #underWay = 0;
 
-  constructor(
-    client: DynamoDBClient,
-    {
-      attemptMsMax = dynamoAttemptMsMax,
-      callMsMax = dynamoCallMsMax,
-      callsMax = dynamoCallsMax,
-    }: CallBounds = {},
-  ) {
+  constructor(client: DynamoDBClient, bounds: CallBounds = {}) {
     this.#client = client;
-    this.#attemptMsMax = attemptMsMax;
-    this.#callMsMax = callMsMax;
-    this.#callsMax = callsMax;
+    this.#attemptMsMax = bounds.attemptMsMax ?? attemptMsMax;
+    this.#callMsMax = bounds.callMsMax ?? callMsMax;
+    this.#callsMax = bounds.callsMax ?? callsMax;
   }
 
   /** Throws the API's error, or ServiceError `overloaded` or `unavailable` when the time is over. */
-  read<Output>(attempt: Attempt<Output>): Promise<Output> {
-    return this.#send(attempt, (error) => outOfTime(error));
+  read<Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
+    command: Command<Input, Output>,
+  ): Promise<Output> {
+    return this.#send(command, (error) => outOfTime(error));
   }
 
   /**
-   * The same for a command that is idempotent, or that the sender can recognize as its own. Throws CommitUnknown when
+   * As `read`, for a command that is idempotent, or that the sender can recognize as its own. Throws CommitUnknown when
    * the time is over and an attempt may have taken effect.
    */
-  write<Output>(attempt: Attempt<Output>): Promise<Output> {
-    return this.#send(attempt, (error, wasLost) =>
+  write<Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
+    command: Command<Input, Output>,
+  ): Promise<Output> {
+    return this.#send(command, (error, wasLost) =>
       wasLost ? new CommitUnknown(`DynamoDB: ${(error as Error).name}`, error) : outOfTime(error),
     );
   }
 
-  async #send<Output>(attempt: Attempt<Output>, giveUp: GiveUp): Promise<Output> {
+  async #send<Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
+    command: Command<Input, Output>,
+    giveUp: GiveUp,
+  ): Promise<Output> {
     if (this.#underWay >= this.#callsMax) throw new ServiceError('overloaded', { retryAfterSeconds: 1 });
     this.#underWay++;
     try {
-      return await this.#attempts(attempt, giveUp);
+      return await this.#retry(command, giveUp);
     } finally {
       this.#underWay--;
     }
   }
 
-  async #attempts<Output>(attempt: Attempt<Output>, giveUp: GiveUp): Promise<Output> {
+  async #retry<Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
+    command: Command<Input, Output>,
+    giveUp: GiveUp,
+  ): Promise<Output> {
     const end = performance.now() + this.#callMsMax;
     let wasLost = false;
     for (let attempts = 0; ; attempts++) {
       try {
         const abortSignal = AbortSignal.timeout(this.#attemptMsMax);
-        return await attempt(this.#client, { abortSignal });
+        return await this.#client.send(command, { abortSignal });
       } catch (error) {
-        const failure = failureOf(error);
+        const failure = classifyFailure(error);
         if (failure === 'final')
-          throw wasLost && !isConclusive(error) ? giveUp(error, true) : translatedError(error);
+          throw wasLost && !isConclusive(error) ? giveUp(error, true) : translateError(error);
         wasLost ||= failure === 'lost';
-        const pauseMs = pauseAfter(attempts);
+        const pauseMs = retryPauseMs(attempts);
         if (performance.now() + pauseMs > end) throw giveUp(error, wasLost);
         await sleep(pauseMs);
       }
@@ -171,12 +185,12 @@ function isConclusive(error: unknown): boolean {
   return conclusiveErrors.has((error as Error).name);
 }
 
-function pauseAfter(attempts: number): number {
-  return Math.random() * Math.min(dynamoRetryDelayMsMin * 2 ** attempts, dynamoRetryDelayMsMax);
+function retryPauseMs(attempts: number): number {
+  return Math.random() * Math.min(retryDelayMsMin * 2 ** attempts, retryDelayMsMax);
 }
 
 function outOfTime(error: unknown): ServiceError {
-  const failure = failureOf(error);
+  const failure = classifyFailure(error);
   const code = failure === 'throttled' || failure === 'busy' ? 'overloaded' : 'unavailable';
   return new ServiceError(code, {
     retryAfterSeconds: 1,
@@ -185,7 +199,7 @@ function outOfTime(error: unknown): ServiceError {
   });
 }
 
-function translatedError(error: unknown): unknown {
+function translateError(error: unknown): unknown {
   if (!isCredentialsError(error as Error)) return error;
   return new ServiceError('unavailable', {
     detail: `DynamoDB rejected the credentials: ${(error as Error).name}`,

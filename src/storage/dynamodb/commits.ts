@@ -3,10 +3,12 @@ import { ServiceError } from '../../errors.ts';
 import { randomBytes } from '../../random.ts';
 import type { Rejection, Space, Write } from '../engine.ts';
 import type { Calls } from './calls.ts';
-import { type DynamoError, isMissingTable, translated } from './errors.ts';
+import { type DynamoError, isMissingTable, translateError } from './errors.ts';
 import { isService, type Layout, type Place } from './layout.ts';
-import { dynamoMissingTableTriesMax } from './limits.ts';
 import type { Spaces } from './spaces.ts';
+
+/** Attempts of one commit that finds a table missing. The limit ends the loop when the table keeps disappearing. */
+const missingTableTriesMax = 4;
 
 /**
  * Conditional writes: of two concurrent ones, one wins.
@@ -34,8 +36,8 @@ export class Commits {
       try {
         return await this.#write(writes, places as Place[], token);
       } catch (error) {
-        if (!isMissingTable(error as DynamoError)) throw translated(error as DynamoError);
-        if (tries === dynamoMissingTableTriesMax) throw unstableTable(error);
+        if (!isMissingTable(error as DynamoError)) throw translateError(error as DynamoError);
+        if (tries === missingTableTriesMax) throw unstableTable(error);
         const rejection = await this.#rejectionByReading(writes);
         if (rejection !== undefined) return rejection;
         await this.#makeMissing(writes);
@@ -62,7 +64,7 @@ export class Commits {
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     try {
-      await this.#calls.write((client, options) => client.send(command, options));
+      await this.#calls.write(command);
       return undefined;
     } catch (error) {
       if ((error as DynamoError).name !== 'ConditionalCheckFailedException') throw error;
@@ -77,18 +79,18 @@ export class Commits {
     token: string,
   ): Promise<Rejection | undefined> {
     const command = new TransactWriteItemsCommand({
-      TransactItems: writes.map((write, index) => itemOf(write, places[index] as Place)),
+      TransactItems: writes.map((write, index) => transactItem(write, places[index] as Place)),
       ClientRequestToken: token,
     });
     try {
-      await this.#calls.write((client, options) => client.send(command, options));
+      await this.#calls.write(command);
       return undefined;
     } catch (error) {
       const { CancellationReasons: reasons = [] } = error as DynamoError;
       const index = reasons.findIndex(({ Code }) => Code === 'ConditionalCheckFailed');
       if (index < 0) throw error;
       const exists = reasons[index]?.Item !== undefined;
-      return { write: index, reason: reasonOf(writes[index] as Write, exists) };
+      return { write: index, reason: rejectionReason(writes[index] as Write, exists) };
     }
   }
 
@@ -131,7 +133,7 @@ function unstableTable(cause: unknown): ServiceError {
   });
 }
 
-function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
+function transactItem(write: Write, { table, key, names }: Place): TransactWriteItem {
   const common = { TableName: table, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const;
   if (write.kind === 'create') {
     const item = { ...key, [names.value]: { S: write.value } };
@@ -173,7 +175,7 @@ function itemOf(write: Write, { table, key, names }: Place): TransactWriteItem {
   return { Delete: { ...common, Key: key, ConditionExpression: condition, ...named } };
 }
 
-function reasonOf(write: Write, exists: boolean): Rejection['reason'] {
+function rejectionReason(write: Write, exists: boolean): Rejection['reason'] {
   if (write.kind === 'create' || (write.kind === 'check' && write.ifValue === null)) return 'exists';
   return exists ? 'differs' : 'missing';
 }

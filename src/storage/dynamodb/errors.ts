@@ -27,26 +27,26 @@ function invalidity({ name, message, CancellationReasons: reasons }: DynamoError
   return reasons?.find(({ Code }) => Code === 'ValidationError')?.Message;
 }
 
-/** Engines word it differently. The service sends a valid key, so a key error means that the table has a different key. */
+/** Whether an error is about the key, however the engine words it. The service sends a valid key, so the table has a different one. */
 export function isKeyProblem(error: DynamoError): boolean {
   const text = invalidity(error) ?? '';
-  return /\bkeys?\b/i.test(text) && !isOfSize(text);
+  return /\bkeys?\b/i.test(text) && !isAboutSize(text);
 }
 
-/** Maps three API errors: a transaction was cancelled for a reason of no write; the item, with attributes that are unknown to us, is too large; the table has a different key. */
-export function translated(error: DynamoError): unknown {
-  if (isKeyProblem(error)) return otherKey(error);
-  if (!isOfSize(invalidity(error) ?? '')) return isCancelled(error) ? cancelled(error) : error;
+/**
+ * Maps three errors of the API to those of the service: no write caused the cancellation of a transaction; the item is too large
+ * with attributes that are unknown to the service; the table has a different key.
+ */
+export function translateError(error: DynamoError): unknown {
+  if (isKeyProblem(error)) return wrongKey(error);
+  if (!isAboutSize(invalidity(error) ?? ''))
+    return error.name === 'TransactionCanceledException' ? cancellation(error) : error;
   const message = 'With all of its attributes, the item would exceed the 400 KB limit of DynamoDB.';
   return new ServiceError('invalid_request', { param: 'name', message });
 }
 
-function isCancelled({ name }: DynamoError): boolean {
-  return name === 'TransactionCanceledException';
-}
-
 /** Nothing of a cancelled transaction was written, whatever the reason. */
-function cancelled(error: DynamoError): ServiceError {
+function cancellation(error: DynamoError): ServiceError {
   const codes = (error.CancellationReasons ?? []).map(({ Code }) => Code ?? 'None');
   return new ServiceError('unavailable', {
     retryAfterSeconds: 1,
@@ -55,12 +55,12 @@ function cancelled(error: DynamoError): ServiceError {
   });
 }
 
-function isOfSize(text: string): boolean {
+function isAboutSize(text: string): boolean {
   return /size/i.test(text);
 }
 
 /** The error for a user's table that cannot be served. */
-export function otherKey(cause?: Error): ServiceError {
+export function wrongKey(cause?: Error): ServiceError {
   const message = 'The key of the DynamoDB table with this name is not a single string "id".';
   return new ServiceError('unavailable', { message, retryable: false, cause });
 }

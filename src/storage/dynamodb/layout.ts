@@ -4,8 +4,12 @@ import { ServiceError } from '../../errors.ts';
 import type { ServiceSpace, Space } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import { tableNameCharactersMax } from '../limits.ts';
-import { otherKey } from './errors.ts';
-import { dynamoTableNameCharactersMin, timeOrderedShards } from './limits.ts';
+import { wrongKey } from './errors.ts';
+
+/** DynamoDB's bound on a table name. */
+const tableNameCharactersMin = 3;
+/** Each shard accepts 1,000 write units a second: together enough for about 2,000 charges a second. */
+const timeOrderedShards = 8;
 
 export type Attributes = Record<string, AttributeValue>;
 
@@ -47,7 +51,7 @@ export class Layout {
     const table = this.prefix + space.slice('table:'.length);
     // No table name can reach the service's own records.
     if (table === this.systemTable) return undefined;
-    const isName = table.length >= dynamoTableNameCharactersMin && table.length <= tableNameCharactersMax;
+    const isName = table.length >= tableNameCharactersMin && table.length <= tableNameCharactersMax;
     return isName ? table : undefined;
   }
 
@@ -71,7 +75,7 @@ export function isService(space: Space): space is `service:${ServiceSpace}` {
   return space.startsWith('service:');
 }
 
-export function namesOf(space: Space): Names {
+export function namesIn(space: Space): Names {
   return isService(space) ? systemNames : tableNames;
 }
 
@@ -100,8 +104,8 @@ export function storedValue(attributes: Attributes, names: Names): string {
   return value;
 }
 
-export function itemOf(attributes: Attributes, names: Names): Item {
+export function readItem(attributes: Attributes, names: Names): Item {
   const id = attributes.id?.S;
-  if (id === undefined) throw otherKey();
+  if (id === undefined) throw wrongKey();
   return { id, name: storedValue(attributes, names) };
 }

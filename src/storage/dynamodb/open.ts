@@ -11,22 +11,22 @@ import type {
   Write,
 } from '../engine.ts';
 import { commitWritesMax } from '../limits.ts';
-import { type CallBounds, Calls, isCredentialsError } from './calls.ts';
+import { attemptMsMax, type CallBounds, Calls, isCredentialsError } from './calls.ts';
 import { Commits } from './commits.ts';
-import { Counts } from './counts.ts';
 import { isKeyProblem, isMissingTable } from './errors.ts';
 import { Layout } from './layout.ts';
-import { dynamoAttemptMsMax, dynamoConnectionsMax } from './limits.ts';
 import { Scans } from './scans.ts';
 import { Spaces, type TableState } from './spaces.ts';
-import { VerifiedTables } from './verified-tables.ts';
+
+/** Connections of one process. Each carries one request at a time. */
+const connectionsMax = 256;
 
 export interface DynamoSettings extends CallBounds {
   /** Origin of the API, when it differs from the region's. */
   readonly endpoint?: string | undefined;
   /** The default comes from the SDK's own chain (`AWS_REGION`, a profile). */
   readonly region?: string | undefined;
-  /** Precedes the name of every table. */
+  /** The beginning of the name of every table. */
   readonly tablePrefix: string;
   /** Tables that belong to the service when there is no prefix to recognize them by. */
   readonly declared: readonly string[];
@@ -44,13 +44,13 @@ export interface DynamoSettings extends CallBounds {
  * TransientError when it cannot be reached now.
  */
 export async function openDynamoEngine(settings: DynamoSettings): Promise<Engine> {
-  const client = clientOf(settings);
+  const client = openClient(settings);
   const layout = new Layout(settings.tablePrefix);
   try {
     await probe(new Calls(client, settings), layout.systemTable);
   } catch (error) {
     client.destroy();
-    throw await problemOf(error as Error, client, layout.systemTable);
+    throw await explainFailure(error as Error, client, layout.systemTable);
   }
   return new DynamoEngine(client, layout, settings);
 }
@@ -63,7 +63,7 @@ export interface TableMade {
 
 /** Creates the service's own table and the declared ones when they are missing. Throws SettingsError, TransientError. */
 export async function initDynamo(settings: DynamoSettings): Promise<readonly TableMade[]> {
-  const client = clientOf(settings);
+  const client = openClient(settings);
   const layout = new Layout(settings.tablePrefix);
   const calls = new Calls(client, settings);
   const spaces = new Spaces(calls, layout, settings.declared);
@@ -74,7 +74,7 @@ export async function initDynamo(settings: DynamoSettings): Promise<readonly Tab
       made.push({ table, state: await spaces.makeTable(table, key) });
     await probe(calls, layout.systemTable);
   } catch (error) {
-    throw await problemOf(error as Error, client, layout.systemTable);
+    throw await explainFailure(error as Error, client, layout.systemTable);
   } finally {
     client.destroy();
   }
@@ -84,9 +84,9 @@ export async function initDynamo(settings: DynamoSettings): Promise<readonly Tab
 const ignore = () => undefined;
 /** Without this logger the SDK writes warnings about busy connections to standard error, not to our log. */
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-const agent = { keepAlive: true, maxSockets: dynamoConnectionsMax };
+const agent = { keepAlive: true, maxSockets: connectionsMax };
 
-function clientOf({ endpoint, region }: DynamoSettings): DynamoDBClient {
+function openClient({ endpoint, region }: DynamoSettings): DynamoDBClient {
   return new DynamoDBClient({
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(region === undefined ? {} : { region }),
@@ -94,7 +94,7 @@ function clientOf({ endpoint, region }: DynamoSettings): DynamoDBClient {
     requestHandler: {
       httpAgent: agent,
       httpsAgent: agent,
-      connectionTimeout: dynamoAttemptMsMax,
+      connectionTimeout: attemptMsMax,
       logger: silent,
     },
   });
@@ -108,7 +108,7 @@ async function probe(calls: Calls, table: string): Promise<void> {
     ConditionExpression: 'attribute_not_exists(id)',
   };
   const command = new TransactWriteItemsCommand({ TransactItems: [{ ConditionCheck: check }] });
-  await calls.read((client, options) => client.send(command, options));
+  await calls.read(command);
 }
 
 /**
@@ -121,7 +121,7 @@ const passingCredentialErrors = new Set([
   'RequestTimeTooSkewed',
 ]);
 
-async function problemOf(error: Error, client: DynamoDBClient, table: string): Promise<Error> {
+async function explainFailure(error: Error, client: DynamoDBClient, table: string): Promise<Error> {
   const region = await client.config.region().catch(() => undefined);
   const where = `store (COUNTERFOIL_STORE): DynamoDB in region ${region ?? 'none'}`;
   const cause = (error.cause as Error | undefined) ?? error;
@@ -160,7 +160,6 @@ class DynamoEngine implements Engine {
   readonly #client: DynamoDBClient;
   readonly #spaces: Spaces;
   readonly #scans: Scans;
-  readonly #counts: Counts;
   readonly #commits: Commits;
   readonly #running = new Set<Promise<unknown>>();
 
@@ -168,9 +167,7 @@ class DynamoEngine implements Engine {
     const calls = new Calls(client, settings);
     this.#client = client;
     this.#spaces = new Spaces(calls, layout, settings.declared);
-    const verified = new VerifiedTables(this.#spaces);
-    this.#scans = new Scans(calls, layout, verified);
-    this.#counts = new Counts(calls, layout, verified);
+    this.#scans = new Scans(calls, layout, this.#spaces);
     this.#commits = new Commits(calls, layout, this.#spaces);
   }
 
@@ -187,7 +184,7 @@ class DynamoEngine implements Engine {
   }
 
   count(space: Space): Promise<number | undefined> {
-    return this.#counts.of(space);
+    return this.#scans.count(space);
   }
 
   /** A DynamoDB table holds more than its items: its backups, its alarms, and attributes of other programs. */

@@ -1,38 +1,35 @@
 import { QueryCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
-import { ServiceError } from '../../errors.ts';
 import type { Scan, ScanOptions, ServiceSpace, Space } from '../engine.ts';
-import { type Item, itemText } from '../item-text.ts';
+import { itemText } from '../item-text.ts';
 import { scanChunkBytes } from '../limits.ts';
 import type { Calls } from './calls.ts';
-import { type Attributes, isService, itemOf, type Layout, namesOf, partitionsOf } from './layout.ts';
-import { dynamoFirstPageItems, dynamoPageItemsMax, dynamoScanSegments } from './limits.ts';
-import { merged, type Run } from './merged-runs.ts';
-import { orMissing } from './spaces.ts';
-import type { VerifiedTables } from './verified-tables.ts';
+import { type Attributes, isService, type Layout, namesIn, partitionsOf, readItem } from './layout.ts';
+import { interleave, limitItems, merge, type Page, type ReadPage, type Run, readRun } from './runs.ts';
+import { orMissing, type Spaces } from './spaces.ts';
 
-/** A page as it was read, and the key at which the next one begins. */
-interface Page {
-  readonly items: readonly Item[];
-  readonly next: Attributes | undefined;
-}
-
-type ReadPage = (from: Attributes | undefined) => Promise<Page | undefined>;
+/** Concurrent scans of one table: each buffers a page of up to 1 MiB while another one is sent. */
+export const scanSegments = 4;
+/** Items of the first page of a service space. Each page doubles them, because most readers stop early. */
+const firstQueryItems = 64;
+const queryItemsMax = 1_024;
 
 /**
- * Scans read page by page. Each page is consistent at the time it is read. A whole table reads one page ahead, because
- * its readers want all of it. Every other scan requests the next page when the current one ends.
+ * Scans and counts, read page by page. Each page is consistent at the time it is read. The scan of a whole table reads one page
+ * ahead, because its readers want all of it. Every other scan requests the next page when the current one ends.
  */
 export class Scans {
   readonly #calls: Calls;
   readonly #layout: Layout;
-  readonly #verified: VerifiedTables;
+  readonly #spaces: Spaces;
+  /** Tables whose key is verified: a scan of a table with a sort key would return several items per id. */
+  readonly #verified = new Set<Space>();
   /** Tables that had more than one page when they were last read, with the item count of the first page. */
   readonly #large = new Map<Space, number>();
 
-  constructor(calls: Calls, layout: Layout, verified: VerifiedTables) {
+  constructor(calls: Calls, layout: Layout, spaces: Spaces) {
     this.#calls = calls;
     this.#layout = layout;
-    this.#verified = verified;
+    this.#spaces = spaces;
   }
 
   async scan(space: Space, { after, limit, prefix }: ScanOptions): Promise<Scan | undefined> {
@@ -41,15 +38,44 @@ export class Scans {
       : await this.#table(space, { after, limit, prefix });
     if (pages === undefined) return undefined;
     const isEmpty = isService(space) && after === undefined && pages.isEmpty;
-    return isEmpty ? undefined : { chunks: readChunks(limited(pages.items, limit)) };
+    return isEmpty ? undefined : { chunks: writeChunks(limitItems(pages.items, limit)) };
   }
 
-  /** A user's table, sorted by hash. */
-  async #table(space: Space, { after, limit, prefix }: Sought) {
-    if (!(await this.#verified.has(space))) return undefined;
+  /** Counts the items of a table by reading all of it: the number that DynamoDB keeps is up to six hours old. */
+  async count(space: Space): Promise<number | undefined> {
+    const table = this.#layout.placeOf(space, '')?.table;
+    if (table === undefined || !(await this.#exists(space))) return undefined;
+    let count = 0;
+    let from: Attributes | undefined;
+    do {
+      const command = new ScanCommand({
+        TableName: table,
+        ConsistentRead: true,
+        Select: 'COUNT',
+        ExclusiveStartKey: from,
+      });
+      const page = await orMissing(space, this.#calls.read(command));
+      if (page === undefined) return undefined;
+      count += page.Count ?? 0;
+      from = page.LastEvaluatedKey;
+    } while (from !== undefined);
+    return count;
+  }
+
+  /** False if the table does not exist. Throws if its key is another one. */
+  async #exists(space: Space): Promise<boolean> {
+    if (this.#verified.has(space)) return true;
+    if (!(await this.#spaces.exists(space))) return false;
+    this.#verified.add(space);
+    return true;
+  }
+
+  /** Scans a user's table, sorted by hash. */
+  async #table(space: Space, { after, limit, prefix }: Range) {
+    if (!(await this.#exists(space))) return undefined;
     const isWhole = after === undefined && limit === undefined && prefix === undefined;
     const isParallel = isWhole && this.#large.has(space);
-    const segments = isParallel ? dynamoScanSegments : 1;
+    const segments = isParallel ? scanSegments : 1;
     const reads = Array.from({ length: segments }, (_, segment) =>
       this.#scanPages(space, { limit, prefix, segment, segments }),
     );
@@ -58,8 +84,8 @@ export class Scans {
     if (firsts.includes(undefined)) return undefined;
     const pages = firsts as Page[];
     if (isWhole) this.#noteSize(space, pages);
-    const runs = pages.map((first, index) => following(first, reads[index] as ReadPage));
-    return { items: isWhole ? interleaved(runs) : (runs[0] as Run), isEmpty: false };
+    const runs = pages.map((first, index) => readRun(first, reads[index] as ReadPage));
+    return { items: isWhole ? interleave(runs) : (runs[0] as Run), isEmpty: false };
   }
 
   /** All segments may end within their first pages although the table does not fit into one page. */
@@ -76,9 +102,9 @@ export class Scans {
       prefix,
       segment,
       segments,
-    }: Pick<Sought, 'limit' | 'prefix'> & { segment: number; segments: number },
+    }: Pick<Range, 'limit' | 'prefix'> & { segment: number; segments: number },
   ): ReadPage {
-    const names = namesOf(space);
+    const names = namesIn(space);
     const table = this.#layout.placeOf(space, '')?.table;
     // DynamoDB applies its limit before its filter.
     let left = prefix === undefined ? limit : undefined;
@@ -89,30 +115,28 @@ export class Scans {
         ConsistentRead: true,
         ProjectionExpression: 'id, #value',
         ExpressionAttributeNames: { '#value': names.value },
-        ...(prefix === undefined ? {} : filterOf(prefix)),
-        ...(from === undefined ? {} : { ExclusiveStartKey: from }),
-        ...(left === undefined ? {} : { Limit: left }),
+        ...(prefix === undefined ? {} : beginsWith(prefix)),
+        ExclusiveStartKey: from,
+        Limit: left,
         ...(segments === 1 ? {} : { Segment: segment, TotalSegments: segments }),
       });
-      const output = await orMissing(
-        space,
-        this.#calls.read((client, options) => client.send(command, options)),
-      );
+      const output = await orMissing(space, this.#calls.read(command));
       if (output === undefined) return undefined;
-      const items = (output.Items ?? []).map((item) => itemOf(item, names));
+      const items = (output.Items ?? []).map((item) => readItem(item, names));
       if (left !== undefined) left = Math.max(1, left - items.length);
       return { items, next: output.LastEvaluatedKey };
     };
   }
 
-  /** A service space: merges its partitions, each of which is sorted. */
+  /** Scans a service space: merges its partitions, each of which is sorted. */
   async #ordered(space: `service:${ServiceSpace}`, after: string | undefined) {
     const partitionNames = partitionsOf(space);
-    const itemsMin = Math.ceil(dynamoFirstPageItems / partitionNames.length);
+    const itemsMin = Math.ceil(firstQueryItems / partitionNames.length);
     const reads = partitionNames.map((partition) => this.#queryPages(space, partition, { after, itemsMin }));
     const firsts = (await Promise.all(reads.map((read) => read(undefined)))) as Page[];
-    const partitions = firsts.map((first, index) => following(first, reads[index] as ReadPage));
-    return { items: merged(partitions), isEmpty: firsts.every(isEmpty) };
+    const partitions = firsts.map((first, index) => readRun(first, reads[index] as ReadPage));
+    const isEmpty = firsts.every(({ items, next }) => items.length === 0 && next === undefined);
+    return { items: merge(partitions), isEmpty };
   }
 
   #queryPages(
@@ -120,7 +144,7 @@ export class Scans {
     partition: string,
     { after, itemsMin }: { after: string | undefined; itemsMin: number },
   ): ReadPage {
-    const names = namesOf(space);
+    const names = namesIn(space);
     let limit = itemsMin;
     return async (from) => {
       const isAfter = after !== undefined;
@@ -134,84 +158,32 @@ export class Scans {
         },
         ConsistentRead: true,
         Limit: limit,
-        ...(from === undefined ? {} : { ExclusiveStartKey: from }),
+        ExclusiveStartKey: from,
       });
-      limit = Math.min(2 * limit, dynamoPageItemsMax);
-      const output = await orMissing(
-        space,
-        this.#calls.read((client, options) => client.send(command, options)),
-      );
+      limit = Math.min(2 * limit, queryItemsMax);
+      const output = await orMissing(space, this.#calls.read(command));
       return {
-        items: (output?.Items ?? []).map((item) => itemOf(item, names)),
+        items: (output?.Items ?? []).map((item) => readItem(item, names)),
         next: output?.LastEvaluatedKey,
       };
     };
   }
 }
 
-interface Sought {
+interface Range {
   readonly after: string | undefined;
   readonly limit: number | undefined;
   readonly prefix: string | undefined;
 }
 
-function filterOf(prefix: string) {
+function beginsWith(prefix: string) {
   return {
     FilterExpression: 'begins_with(id, :prefix)',
     ExpressionAttributeValues: { ':prefix': { S: prefix } },
   };
 }
 
-function isEmpty({ items, next }: Page): boolean {
-  return items.length === 0 && next === undefined;
-}
-
-/** The pages of one run, in sequence. Throws `unavailable` when the table disappears meanwhile: the scan is incomplete. */
-async function* following(first: Page, read: ReadPage): Run {
-  let page: Page | undefined = first;
-  for (;;) {
-    yield page.items;
-    if (page.next === undefined) return;
-    page = await read(page.next);
-    if (page === undefined)
-      throw new ServiceError('unavailable', { detail: 'the table disappeared during the scan' });
-  }
-}
-
-/** Pages of several runs, as they become ready. Each run reads its next page while the consumer has its current one. */
-async function* interleaved(runs: readonly Run[]): Run {
-  const pending = new Map(runs.map((run) => [run, pageOf(run)]));
-  try {
-    while (pending.size > 0) {
-      const { run, result } = await Promise.race(pending.values());
-      if (result.done) pending.delete(run);
-      else {
-        const next = pageOf(run);
-        // When the consumer stops early, nobody handles this rejection.
-        next.catch(() => undefined);
-        pending.set(run, next);
-        yield result.value;
-      }
-    }
-  } finally {
-    for (const run of runs) void run.return(undefined).catch(() => undefined);
-  }
-}
-
-async function pageOf(run: Run) {
-  return { run, result: await run.next() };
-}
-
-async function* limited(pages: Run, limit = Number.POSITIVE_INFINITY): Run {
-  let left = limit;
-  for await (const items of pages) {
-    yield items.slice(0, left);
-    left -= items.length;
-    if (left <= 0) return;
-  }
-}
-
-async function* readChunks(pages: Run): AsyncGenerator<Buffer> {
+async function* writeChunks(pages: Run): AsyncGenerator<Buffer> {
   let text = '';
   let isFirst = true;
   for await (const items of pages) {

@@ -9,10 +9,12 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
 import { type Space, serviceSpaces } from '../engine.ts';
-import type { Calls } from './calls.ts';
-import { isMissingTable, translated } from './errors.ts';
+import { type Calls, retryDelayMsMax } from './calls.ts';
+import { isMissingTable, translateError } from './errors.ts';
 import { isService, type Layout, partitionsOf, storedValue } from './layout.ts';
-import { dynamoRetryDelayMsMax, dynamoTableMadeMsMax } from './limits.ts';
+
+/** How long a new table may take to become active. DynamoDB takes some seconds. */
+const tableMadeMsMax = 60_000;
 
 /** Reads single items, and lists and creates spaces. */
 export class Spaces {
@@ -38,10 +40,7 @@ export class Spaces {
       ProjectionExpression: '#value',
       ExpressionAttributeNames: { '#value': names.value },
     });
-    const output = await orMissing(
-      space,
-      this.#calls.read((client, options) => client.send(command, options)),
-    );
+    const output = await orMissing(space, this.#calls.read(command));
     return output?.Item === undefined ? undefined : storedValue(output.Item, names);
   }
 
@@ -52,12 +51,7 @@ export class Spaces {
     const place = this.#layout.placeOf(space, 'any');
     if (place === undefined) return false;
     const command = new GetItemCommand({ TableName: place.table, Key: place.key });
-    return (
-      (await orMissing(
-        space,
-        this.#calls.read((client, options) => client.send(command, options)),
-      )) !== undefined
-    );
+    return (await orMissing(space, this.#calls.read(command))) !== undefined;
   }
 
   async list(): Promise<readonly Space[]> {
@@ -87,26 +81,22 @@ export class Spaces {
       KeySchema: key.map((name, index) => ({ AttributeName: name, KeyType: index === 0 ? 'HASH' : 'RANGE' })),
       BillingMode: 'PAY_PER_REQUEST',
     });
-    const made = await this.#calls
-      .write((client, options) => client.send(command, options))
-      .catch(unless('ResourceInUseException'));
+    const made = await this.#calls.write(command).catch(unless('ResourceInUseException'));
     await this.#untilActive(table);
     if (made === undefined) return 'there';
     const recovery = new UpdateContinuousBackupsCommand({
       TableName: table,
       PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
     });
-    const done = await this.#calls
-      .write((client, options) => client.send(recovery, options))
-      .catch(unless('UnknownOperationException'));
+    const done = await this.#calls.write(recovery).catch(unless('UnknownOperationException'));
     return done === undefined ? 'made' : 'made recoverable';
   }
 
   async #untilActive(table: string): Promise<void> {
-    const end = performance.now() + dynamoTableMadeMsMax;
-    for (let pauseMs = 20; performance.now() < end; pauseMs = Math.min(2 * pauseMs, dynamoRetryDelayMsMax)) {
+    const end = performance.now() + tableMadeMsMax;
+    for (let pauseMs = 20; performance.now() < end; pauseMs = Math.min(2 * pauseMs, retryDelayMsMax)) {
       const output = await this.#calls
-        .read((client, options) => client.send(new DescribeTableCommand({ TableName: table }), options))
+        .read(new DescribeTableCommand({ TableName: table }))
         .catch(unless('ResourceNotFoundException'));
       if (output?.Table?.TableStatus === 'ACTIVE') return;
       await sleep(pauseMs);
@@ -127,9 +117,7 @@ export class Spaces {
     const spaces: Space[] = [];
     let last: string | undefined;
     do {
-      const page = await this.#calls.read((client, options) =>
-        client.send(new ListTablesCommand({ ExclusiveStartTableName: last }), options),
-      );
+      const page = await this.#calls.read(new ListTablesCommand({ ExclusiveStartTableName: last }));
       for (const table of page.TableNames ?? []) {
         const space = this.#layout.spaceOf(table);
         if (space !== undefined) spaces.push(space);
@@ -149,10 +137,7 @@ export class Spaces {
         ConsistentRead: true,
         Limit: 1,
       });
-      const output = await orMissing(
-        space,
-        this.#calls.read((client, options) => client.send(command, options)),
-      );
+      const output = await orMissing(space, this.#calls.read(command));
       if ((output?.Items?.length ?? 0) > 0) return true;
     }
     return false;
@@ -161,14 +146,14 @@ export class Spaces {
 
 export type TableState = 'there' | 'made' | 'made recoverable';
 
-export const systemTableMissing = 'the service table is missing; run: counterfoil store init';
+const systemTableMissing = 'the service table is missing; run: counterfoil store init';
 
 /** Undefined when the table of a user's space is missing. Throws when the service's own table is missing. */
 export async function orMissing<Output>(space: Space, output: Promise<Output>): Promise<Output | undefined> {
   try {
     return await output;
   } catch (error) {
-    if (!isMissingTable(error as Error)) throw translated(error as Error);
+    if (!isMissingTable(error as Error)) throw translateError(error as Error);
     if (isService(space)) throw new ServiceError('unavailable', { detail: systemTableMissing, cause: error });
     return undefined;
   }

@@ -3,10 +3,9 @@ import { ServiceError } from '../../errors.ts';
 import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import { itemsCachedMax, itemsCachedSizeMax, smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
-import type { HeldSnapshots } from './log/held-snapshots.ts';
-import type { LastCommit } from './log/last-commit.ts';
 import { readChunks, readRuns, type Transaction, textInLeaves } from './log/leaves.ts';
 import { type Change, Memtable } from './log/memtable.ts';
+import type { HeldSnapshots, LastCommit } from './log/snapshots.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /**

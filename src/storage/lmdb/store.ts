@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { open, type RootDatabase } from 'lmdb';
-import { spacesProblem } from './file/check-spaces.ts';
 import type { DamageFound } from './file/checked-database.ts';
-import { type Databases, openDatabases } from './file/databases.ts';
+import { type Databases, openDatabases, spacesProblem } from './file/databases.ts';
 import { noteCommit, notedCommit } from './file/failure.ts';
 import {
   checkFile,

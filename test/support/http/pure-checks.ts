@@ -3,7 +3,7 @@ import { countedAddress } from '../../../src/counted-address.ts';
 import { ifMatch, isUnchanged } from '../../../src/http/response/conditional-requests.ts';
 import { wantedCoding } from '../../../src/http/response/content-coding.ts';
 import { Cookies } from '../../../src/http/response/cookies.ts';
-import { parentOf } from '../../../src/opentelemetry/traceparent.ts';
+import { parseTraceparent } from '../../../src/opentelemetry/traces.ts';
 import { isLoopback, isWebOrigin } from '../../../src/origins.ts';
 import { holdsCardNumber } from '../../../src/payments/card-number.ts';
 import { checkChargeRequest, checkIdempotencyKey } from '../../../src/payments/charge/request.ts';
@@ -68,7 +68,7 @@ export const pureChecks: Readonly<Record<string, (text: string) => unknown>> = {
   'a cookie': (text) => new Cookies('https://a.example').read(text, 'counterfoil-session'),
   'cookies of a name': (text) => new Cookies('http://127.0.0.1').startingWith(text, 'a'),
   'the clearing of a cookie': (text) => new Cookies('http://127.0.0.1').clear(nowhere, text),
-  traceparent: parentOf,
+  traceparent: parseTraceparent,
   'an address': countedAddress,
   'an address of IPv6': (text) => countedAddress(`::${text}`),
   'a loopback host': isLoopback,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LastCommit } from '../../../src/storage/lmdb/log/last-commit.ts';
+import { LastCommit } from '../../../src/storage/lmdb/log/snapshots.ts';
 import { givenUpMs } from '../busy-machine.ts';
 
 /** Several times the pause of an idle store between two steps of its compaction. */

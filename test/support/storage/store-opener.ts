@@ -1,6 +1,5 @@
 import { Committer } from '../../../src/storage/lmdb/log/committer.ts';
-import { HeldSnapshots } from '../../../src/storage/lmdb/log/held-snapshots.ts';
-import { LastCommit } from '../../../src/storage/lmdb/log/last-commit.ts';
+import { HeldSnapshots, LastCommit } from '../../../src/storage/lmdb/log/snapshots.ts';
 import { Reader } from '../../../src/storage/lmdb/reader.ts';
 import { openStore, type Store } from '../../../src/storage/lmdb/store.ts';
 

@@ -1,15 +1,15 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { nodesOf } from '../../../src/storage/lmdb/file/page-nodes.ts';
+import { readNodes } from '../../../src/storage/lmdb/file/page-nodes.ts';
 import {
-  childOf,
+  childPage,
   headerBytes,
   inNode,
   inOverflow,
   nodeFlags,
-  numberAt,
   pageBytes,
   readHead,
-  treeAt,
+  readNumber,
+  readTree,
   treeBytes,
 } from '../../../src/storage/lmdb/file/pages.ts';
 
@@ -49,13 +49,13 @@ class StructuralBytes {
     const page = Buffer.alloc(pageBytes);
     readSync(this.#file, page, 0, pageBytes, number * pageBytes);
     const words = new DataView(page.buffer, page.byteOffset, page.length);
-    const nodes = nodesOf(words, level === 1);
+    const nodes = readNodes(words, level === 1);
     const add = (from: number, bytes: number) => this.#add(number, from, bytes);
     add(0, headerBytes + 2 * nodes.length);
     for (const node of nodes) {
       const value = node + inNode.key + words.getUint16(node + inNode.keyBytes, true);
       add(node, value - node);
-      if (level > 1) this.#addPage(childOf(page, node), level - 1, isFreeList);
+      if (level > 1) this.#addPage(childPage(page, node), level - 1, isFreeList);
       else this.#addValue(page, node, value, add, isFreeList);
     }
   }
@@ -71,10 +71,10 @@ class StructuralBytes {
     if (isFreeList) add(value, page.readUInt32LE(node + inNode.low));
     else if ((flags & nodeFlags.subDatabase) !== 0) {
       add(value, treeBytes);
-      this.addTree(treeAt(page, value), false);
+      this.addTree(readTree(page, value), false);
     } else if ((flags & nodeFlags.bigData) !== 0) {
       add(value, inOverflow.bytes);
-      this.#add(numberAt(page, value + inOverflow.page), 0, headerBytes);
+      this.#add(readNumber(page, value + inOverflow.page), 0, headerBytes);
     }
   }
 

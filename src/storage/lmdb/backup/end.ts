@@ -1,8 +1,8 @@
 import { BackupFailed } from '../../../backup/target.ts';
 import { futureSlackMs } from './limits.ts';
 import type { Manifest } from './manifest.ts';
+import { comparePlaces } from './manifest.ts';
 import type { Heartbeat } from './notes.ts';
-import { comparePlaces } from './order.ts';
 import type { Plan } from './plan.ts';
 import { gap, type Reached, type WalkEnd } from './walk.ts';
 

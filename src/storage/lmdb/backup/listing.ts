@@ -1,7 +1,7 @@
 import type { BackupTarget } from '../../../backup/target.ts';
 import { type Catalogue, isGood, readCatalogue, restorable } from './catalogue.ts';
 import type { Manifest } from './manifest.ts';
-import { byStore } from './order.ts';
+import { byStore } from './manifest.ts';
 import { readOwnerId } from './owner.ts';
 
 /** The backups that can be restored, by store and in the order of their commits: the newest of the owner is the last. Throws BackupFailed. */

@@ -1,12 +1,14 @@
-import { chmodSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, fstatSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { asBackupFailure, BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { draftFolder, flush, removeDeadDrafts } from '../../../durable-files.ts';
 import { SettingsError } from '../../../errors.ts';
 import { version } from '../../../version.ts';
+import { readHead } from '../file/pages.ts';
 import { type Progress, verifyStore } from '../file/verify.ts';
 import { openStoreToRead } from '../store.ts';
 import { describeContent, hashFile } from './content.ts';
+import { restPerWork, throttledGrowthBytesMax } from './limits.ts';
 import { backupsByStore } from './listing.ts';
 import {
   dataFile,
@@ -15,14 +17,13 @@ import {
   manifestFile,
   manifestVersion,
   nameAt,
+  nextTimeline,
   readManifest,
 } from './manifest.ts';
 import { noteNewest } from './notes.ts';
-import { nextTimeline } from './order.ts';
 import { checkOwner, claimSteps, claimTarget, settleStoreId } from './owner.ts';
 import { keepNewest, tidy } from './retention.ts';
 import { copySnapshot, type Rest } from './snapshot-copy.ts';
-import { Throttle } from './throttle.ts';
 
 /** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
 export const backupSteps = [
@@ -170,4 +171,53 @@ async function checkIsWhole(copy: string, progress: Progress): Promise<void> {
       'copy_damaged',
       `the copy is damaged, so it does not count; run counterfoil verify on the store: ${problems.join('; ')}`,
     );
+}
+
+/**
+ * Pauses a backup while other processes write to the store. The lowest CPU priority alone is not enough: the backup would still use
+ * every moment in which the writers wait for the disk. The backup does not pause while nothing is written. It stops pausing when the
+ * file has grown by `throttledGrowthBytesMax`, because its snapshot prevents the store from reusing old pages.
+ */
+export class Throttle {
+  readonly #file: number;
+  readonly #bytes: number;
+  #transaction: bigint | undefined;
+  #workedMs = cpuMs();
+
+  /** @param file of the store */
+  constructor(file: string) {
+    this.#file = openSync(file, 'r');
+    this.#bytes = fstatSync(this.#file).size;
+    this.#transaction = this.#lastTransaction();
+  }
+
+  /** Blocks this thread for a multiple of the CPU time that passed since the last call, if the store was written to meanwhile. */
+  rest(): void {
+    const transaction = this.#lastTransaction();
+    const isInUse = transaction !== this.#transaction;
+    const mayRest = fstatSync(this.#file).size - this.#bytes < throttledGrowthBytesMax;
+    if (isInUse && mayRest) sleep((cpuMs() - this.#workedMs) * restPerWork);
+    this.#transaction = transaction;
+    this.#workedMs = cpuMs();
+  }
+
+  end(): void {
+    closeSync(this.#file);
+  }
+
+  #lastTransaction(): bigint | undefined {
+    return readHead(this.#file)?.transaction;
+  }
+}
+
+/** CPU time of the process; a process that waits for its turn has not worked. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+const never = new Int32Array(new SharedArrayBuffer(4));
+
+function sleep(ms: number): void {
+  Atomics.wait(never, 0, 0, ms);
 }

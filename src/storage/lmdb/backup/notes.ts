@@ -1,7 +1,7 @@
 import { readRecord, readSmall, recordBytes } from '../../../backup/small-files.ts';
 import type { BackupTarget } from '../../../backup/target.ts';
 import { manifestBytesMax } from './limits.ts';
-import { comparePlaces, type Place } from './order.ts';
+import { comparePlaces, type Place } from './manifest.ts';
 
 /**
  * What a store notes at its target beside backups and segments, so that a missing one is noticed: a listing alone does not show what

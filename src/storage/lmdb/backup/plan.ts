@@ -9,6 +9,7 @@ import {
 } from './catalogue.ts';
 import { futureSlackMs } from './limits.ts';
 import type { Manifest } from './manifest.ts';
+import { byStore, compareBackups, comparePlaces } from './manifest.ts';
 import {
   type Heartbeat,
   heartbeatFile,
@@ -17,7 +18,6 @@ import {
   readHeartbeat,
   readNewest,
 } from './notes.ts';
-import { byStore, compareBackups, comparePlaces } from './order.ts';
 import { ownerFile, readOwner } from './owner.ts';
 import { parseSegmentName, type SegmentName } from './segment.ts';
 

@@ -2,9 +2,8 @@ import { readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
 import { readCatalogue, restorable } from './catalogue.ts';
 import { segmentBytesMax } from './limits.ts';
-import { backupName, dataFile, type Manifest, manifestFile } from './manifest.ts';
+import { backupName, byStore, dataFile, type Manifest, manifestFile } from './manifest.ts';
 import { parseHeartbeatName, readNewest } from './notes.ts';
-import { byStore } from './order.ts';
 import { parseSegmentName, readSegment, type SegmentName } from './segment.ts';
 
 /** Deletes what nobody needs any more. It never touches the backups of another store, which may be all that is left of it. */

@@ -3,7 +3,7 @@ import type { Database, PutOptions, RangeOptions } from 'lmdb';
 import { ServiceError } from '../../../errors.ts';
 import { checkedAgainMs, checkedKeysMax } from '../limits.ts';
 
-/** How a value is written as bytes. */
+/** Converts a value to bytes and back. */
 export interface Codec<Value> {
   readonly encode: (value: Value) => Buffer;
   readonly decode: (content: Buffer) => Value;
@@ -11,13 +11,13 @@ export interface Codec<Value> {
 
 interface CheckedOptions<Value, Key extends string | number> {
   readonly codec: Codec<Value>;
-  /** Names what lies under a key. */
+  /** Names the value of a key. */
   readonly describe: (key: Key) => string;
-  /** Names it for a log, without the id of an item. */
+  /** Names the value of a key for a log, without the id of an item. */
   readonly describeToLog: (key: Key) => string;
   /** Keys that need not be checked again; by default every read checks. */
   readonly recently?: RecentlyChecked;
-  /** The same database without its checksums, for reads that check nothing: as fast as the library is. */
+  /** The same database without its checksums, for reads that check nothing. They are as fast as the library. */
   readonly contents?: Database<Value, Key>;
   /** Called with each damage that a read finds. */
   readonly damaged?: DamageFound | undefined;
@@ -26,7 +26,7 @@ interface CheckedOptions<Value, Key extends string | number> {
 /** @param problem one sentence, for a log */
 export type DamageFound = (problem: string) => void;
 
-/** A stored value differs from what was written: `internal`. The detail names it, and holds nothing of its content. */
+/** A stored value differs from what was written: `internal`. The detail names the value, and holds nothing of its content. */
 export class DamagedValueError extends ServiceError {
   /** @param problem one sentence, for a log */
   constructor(problem: string) {
@@ -36,13 +36,13 @@ export class DamagedValueError extends ServiceError {
 }
 
 export interface Reading {
-  /** Checks every value, and remembers none: for values that are written again, and for long reads. */
+  /** Checks every value, and remembers none: for values that will be written again, and for long reads. */
   readonly isAfresh?: boolean;
   /** Checks nothing: for a range that was checked a moment ago. */
   readonly isTrusted?: boolean;
 }
 
-/** A value as it is stored, for those who look for damage. */
+/** A stored value, for a search for damage. */
 interface Inspected<Key> {
   readonly key: Key;
   /** Valid until the next read of the same thread. */
@@ -50,7 +50,7 @@ interface Inspected<Key> {
   readonly isIntact: boolean;
 }
 
-/** A database of the store whose values carry checksums: written with each value, and checked when it is read. */
+/** A database of the store. Each value is written with a checksum, which is checked when the value is read. */
 export class CheckedDatabase<Value, Key extends string | number> {
   readonly #database: Database<Buffer, Key>;
   readonly #options: CheckedOptions<Value, Key>;
@@ -64,7 +64,7 @@ export class CheckedDatabase<Value, Key extends string | number> {
   /** Throws DamagedValueError. */
   get(key: Key): Value | undefined {
     const stored = this.#database.get(key);
-    return stored === undefined ? undefined : this.#valueOf(key, stored);
+    return stored === undefined ? undefined : this.#decode(key, stored);
   }
 
   /** Throws DamagedValueError at a damaged value. */
@@ -73,34 +73,34 @@ export class CheckedDatabase<Value, Key extends string | number> {
     if (reading.isTrusted && contents !== undefined) return contents.getRange(options);
     return this.#database
       .getRange(options)
-      .map(({ key, value }) => ({ key, value: this.#valueOf(key, value, reading) }));
+      .map(({ key, value }) => ({ key, value: this.#decode(key, value, reading) }));
   }
 
   /** Like `getRange`, but reports damage. */
   inspect(options: RangeOptions): Iterable<Inspected<Key>> {
-    return this.#database.getRange(options).map(({ key, value }) => this.#inspected(key, value));
+    return this.#database.getRange(options).map(({ key, value }) => this.#inspectStored(key, value));
   }
 
-  /** Values as they are stored, with their checksums, unchecked. A value is valid until the next read of the same thread. */
+  /** Stored values with their checksums, unchecked. A value is valid until the next read of the same thread. */
   getStored(options: RangeOptions): Iterable<{ key: Key; value: Buffer }> {
     return this.#database.getRange(options);
   }
 
-  /** Appends a value that has its checksum, behind all keys that are there. */
+  /** Appends a value that has its checksum. Its key must be greater than all existing keys. */
   putStored(key: Key, stored: Buffer): void {
     this.#database.putSync(key, stored, { append: true });
   }
 
   inspectOne(key: Key): Inspected<Key> | undefined {
     const stored = this.#database.get(key);
-    return stored === undefined ? undefined : this.#inspected(key, stored);
+    return stored === undefined ? undefined : this.#inspectStored(key, stored);
   }
 
   getKeys(options: RangeOptions): Iterable<Key> {
     return this.#database.getKeys(options);
   }
 
-  /** @returns false when the options forbid it */
+  /** @returns false if the options forbid the write */
   putSync(key: Key, value: Value, options: PutOptions = {}): boolean {
     const { codec, recently } = this.#options;
     recently?.add(key);
@@ -120,7 +120,7 @@ export class CheckedDatabase<Value, Key extends string | number> {
     return this.#options.describe(key);
   }
 
-  #valueOf(key: Key, stored: Buffer, { isAfresh = false }: Reading = {}): Value {
+  #decode(key: Key, stored: Buffer, { isAfresh = false }: Reading = {}): Value {
     const { codec, recently } = this.#options;
     if (isAfresh || recently?.has(key) !== true) {
       if (!isIntact(key, stored)) throw this.#damageAt(key);
@@ -135,14 +135,14 @@ export class CheckedDatabase<Value, Key extends string | number> {
     return new DamagedValueError(problem);
   }
 
-  #inspected(key: Key, stored: Buffer): Inspected<Key> {
+  #inspectStored(key: Key, stored: Buffer): Inspected<Key> {
     return { key, content: contentOf(stored), isIntact: isIntact(key, stored) };
   }
 }
 
 /**
- * What a thread has checked, or written, within the last minute: keys or spaces. Checking a leaf takes as long as copying it to a
- * socket, and a page that the system has in memory does not rot: what was read from the disk a moment ago is not checked again.
+ * The keys or spaces that a thread has checked or written within the last minute, and does not check again. Checking a leaf takes as
+ * long as copying it to a socket, and a page that the system has in memory does not decay.
  */
 export class RecentlyChecked {
   readonly #keys = new Set<string | number>();
@@ -163,16 +163,16 @@ export class RecentlyChecked {
 }
 
 /**
- * Every value of the store ends with a CRC-32 of its key and its content, little-endian. The key is part of it, so that a value that
- * has come to another place is found too. docs/decisions/leaf-store.md says why it is this one.
+ * Every value of the store ends with a CRC-32 of its key and its content, little-endian. The key is part of it, so that a misplaced
+ * value is found too. docs/decisions/leaf-store.md says why this checksum was chosen.
  */
 export const checksumBytes = 4;
 
-/** The content with its checksum, as it is stored. */
+/** The content with its checksum, in the stored form. */
 export function sealed(key: string | number, content: Buffer): Buffer {
   const stored = Buffer.allocUnsafe(content.length + checksumBytes);
   content.copy(stored);
-  stored.writeUInt32LE(checksumOf(key, content), content.length);
+  stored.writeUInt32LE(checksum(key, content), content.length);
   return stored;
 }
 
@@ -184,11 +184,11 @@ export function contentOf(stored: Buffer): Buffer {
 export function isIntact(key: string | number, stored: Buffer): boolean {
   if (stored.length < checksumBytes) return false;
   const content = contentOf(stored);
-  return stored.readUInt32LE(content.length) === checksumOf(key, content);
+  return stored.readUInt32LE(content.length) === checksum(key, content);
 }
 
 /** Two keys of one length that differ in one byte never begin with the same number. */
-function checksumOf(key: string | number, content: Buffer): number {
+function checksum(key: string | number, content: Buffer): number {
   return crc32(content, typeof key === 'string' ? crc32(key) : foldedTo32Bits(key));
 }
 

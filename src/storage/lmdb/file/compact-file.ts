@@ -13,19 +13,20 @@ interface CompactedFile {
   readonly bytesAfter: number;
 }
 
-/** What compacting goes through, in this order; killed after any of them, it leaves the old file or the new one, both with the same content. */
+/** The steps of compacting, in order. If the process is killed after any of them, the old or the new file remains, with the same content. */
 export const compactSteps = ['begun', 'copied', 'verified', 'done'] as const;
 export type CompactStep = (typeof compactSteps)[number];
 
-/** Within the data folder, so that the last step is a rename; a killed run leaves it, and the next one removes it. */
+/** The draft is within the data folder, so that the last step is a rename. A killed run leaves it, and the next run removes it. */
 const draftName = 'compacting';
 
 /**
- * Replaces the file of a store by a copy without free pages, which has been verified. The store keeps its id, and so its ETags. Throws
- * TransientError if another process has the store open, DamagedStoreError if the copy is damaged, BackupFailed if it cannot be copied, as without room for it.
+ * Replaces the file of a store by a verified copy without free pages. The store keeps its id, and so its ETags. Throws TransientError if
+ * another process has the store open, DamagedStoreError if the copy is damaged, and BackupFailed if the store cannot be copied, for
+ * example because the disk has no room.
  *
- * No process can go on with the old file: what it wrote would be lost. So the last step makes sure, under the mutex of the store,
- * that none has it open; one that starts meanwhile waits, and opens the new file.
+ * No process may continue with the old file, because its writes would be lost. So the last step checks, under the mutex of the store,
+ * that no process has it open. A process that starts meanwhile waits, and opens the new file.
  */
 export async function compactFile(
   file: string,
@@ -72,7 +73,7 @@ async function copyCompacted(file: string, to: string): Promise<number> {
 }
 
 async function replace(file: string, copy: string, position: number): Promise<void> {
-  // Before the mutex is taken, which opening takes itself.
+  // Opening takes the mutex itself, so it comes first.
   const store = openStore(file);
   const mutex = new StoreMutex(file);
   try {
@@ -80,7 +81,7 @@ async function replace(file: string, copy: string, position: number): Promise<vo
       rejectOpen(file, otherProcessesOn(store.root));
       if (lastCommit(store) !== position)
         throw new TransientError(`data (COUNTERFOIL_DATA): ${file} was written to meanwhile; run this again`);
-      // At once, although it returns a promise. A process that opens the new file must not find LMDB's lock file in use.
+      // This closes at once, although it returns a promise. A process that opens the new file must not find LMDB's lock file in use.
       void store.root.close();
       putInPlace(copy, file);
     });

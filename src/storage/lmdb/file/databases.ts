@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { RootDatabase } from 'lmdb';
 import type { Space } from '../../engine.ts';
 import {
@@ -9,22 +10,21 @@ import {
 } from './checked-database.ts';
 import type { SortedRun } from './sorted-run.ts';
 
-/** As the main database of the environment names them. */
+/** The names in the environment's main database. */
 export const databaseNames = ['records', 'leaves', 'journal'] as const;
 
-/** What a store consists of. */
+/** The parts of a store. */
 export interface Databases {
-  /** By space, as JSON: the space as of its last compaction. */
+  /** The state of each space as of its last compaction: JSON by space. */
   readonly records: CheckedDatabase<string, string>;
   /**
-   * By `leafKey`: a space's items as a series of sorted runs, each under the greatest id that belongs in it, the last
-   * one under `lastLeafKey`. A value is valid until the next read of the same thread, because the library reuses its
-   * buffer.
+   * A space's items as a series of sorted runs, by `leafKey`. The key of a run has the greatest id that belongs in it; the last run is
+   * under `lastLeafKey`. A value is valid until the next read of the same thread, because the library reuses its buffer.
    */
   readonly leaves: CheckedDatabase<SortedRun, string>;
-  /** Spaces of which this thread has read every leaf within the last minute, so that a long read need not check them again. */
+  /** Spaces of which this thread has read every leaf within the last minute. A long read does not check them again. */
   readonly recentlyRead: RecentlyChecked;
-  /** By commit number, `JournalEntry` as JSON. */
+  /** A `JournalEntry` as JSON, by commit number. */
   readonly journal: CheckedDatabase<string, number>;
 }
 
@@ -35,7 +35,7 @@ const byteKeys = {
   readKey: (source: Buffer, start: number, end: number) => source.toString('latin1', start, end),
 };
 
-/** 48 bits: at a million commits a second enough for eight years. */
+/** 48 bits are enough for eight years at a million commits a second. */
 const numberKeyBytes = 6;
 const numberKeys = {
   writeKey: (key: number, target: Buffer, position: number) =>
@@ -49,7 +49,7 @@ const ownBuffer = {
   decode: (bytes: Buffer) => bytes.subarray(0, bytes.length),
 };
 
-/** Cuts off the checksum, too. */
+/** Cuts off the checksum too. */
 const ownContent = {
   encode: () => {
     throw new Error('values are written with their checksums');
@@ -96,14 +96,21 @@ export function openDatabases(root: RootDatabase<string, string>, damaged?: Dama
   };
 }
 
-/** The keys of leaves, as strings whose characters each stand for one byte, so that string order is byte order. */
+/** Undefined if the content is not JSON in UTF-8. */
+export function parseJson(content: Buffer | string): unknown {
+  try {
+    return typeof content === 'string' || isUtf8(content) ? JSON.parse(content.toString()) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The UTF-8 bytes of an id, one character for each, so that string order is byte order. */
 export function bytesOf(id: string): string {
   return Buffer.from(id).toString('latin1');
 }
 
-/** Space names have no control characters, so the keys of two spaces never mix in the order. */
+/** The key of a leaf. Space names have no control characters, so the keys of two spaces never mix in the order. */
 export function leafKey(space: Space, idBytes: string): string {
   return `${space}\0${idBytes}`;
 }
@@ -114,14 +121,69 @@ export function spaceOf(key: string): Space {
   return (name.endsWith('\x01') ? name.slice(0, -1) : name) as Space;
 }
 
-/** Before every key of every space. */
+/** Less than every key of every space. */
 export const firstKey = '\x01';
 
 export function lastLeafKey(space: Space): string {
   return `${space}\x01`;
 }
 
-/** After every key of the space. */
+/** Greater than every key of the space. */
 export function endKey(space: Space): string {
   return `${space}\x02`;
+}
+
+/** The fields of a `SpaceRecord` and of a `JournalEntry` that this file reads. */
+interface RecordHead {
+  readonly count: number;
+}
+interface EntryHead {
+  readonly spaces: readonly (readonly [space: Space, ...unknown[]])[];
+}
+
+/**
+ * Finds spaces that are missing or incomplete because the key of a leaf or of a record was altered. Nothing reads a value under an
+ * altered key, so its checksum cannot show the damage. Reads all records and one leaf key of each space. Reads the journal only if
+ * something is missing: an interrupted compaction can leave a space with leaves and no record, or with a record and no leaves, but then
+ * the space is still in the journal.
+ *
+ * @returns what is wrong, as the end of a sentence; undefined if nothing is missing
+ */
+export function spacesProblem({ records, leaves, journal }: Databases): string | undefined {
+  const counts = new Map<Space, number>();
+  for (const { key, content, isIntact } of records.inspect({ start: firstKey })) {
+    if (!isIntact) return `${records.describe(key)} has a wrong checksum`;
+    counts.set(key as Space, (JSON.parse(content.toString()) as RecordHead).count);
+  }
+  const inLeaves = new Set(spacesIn(leaves));
+  const unknown = [...inLeaves].filter((space) => !counts.has(space));
+  const empty = [...counts].filter(([space, count]) => count > 0 && !inLeaves.has(space));
+  if (unknown.length + empty.length === 0) return undefined;
+  const changing = spacesInJournal(journal);
+  const lost = [...unknown, ...empty.map(([space]) => space)].find((space) => !changing.has(space));
+  return lost === undefined
+    ? undefined
+    : `a name of the items or of the record of ${JSON.stringify(lost)} was altered`;
+}
+
+/** The spaces that have leaves. Each costs a seek, not a scan. */
+function* spacesIn(leaves: Databases['leaves']): Iterable<Space> {
+  let start = firstKey;
+  for (;;) {
+    const [key] = leaves.getKeys({ start, limit: 1 });
+    if (key === undefined) return;
+    const space = spaceOf(key);
+    // No leaf has this key: an id is not empty.
+    yield key === leafKey(space, '') ? (key as Space) : space;
+    const next = endKey(space);
+    // An altered key may be greater than the end of its own space.
+    start = next > key ? next : `${key}\0`;
+  }
+}
+
+function spacesInJournal(journal: Databases['journal']): Set<Space> {
+  const spaces = new Set<Space>();
+  for (const { value } of journal.getRange({ start: 0 }))
+    for (const [space] of (JSON.parse(value) as EntryHead).spaces) spaces.add(space);
+  return spaces;
 }

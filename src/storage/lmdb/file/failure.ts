@@ -32,13 +32,13 @@ export function storeError({ kind, reason }: Failure): ServiceError {
 }
 
 const byte = Buffer.alloc(1);
-/** In the probe's file: the number of the last commit, then the byte that is written before each transaction. */
+/** The probe's file holds the number of the last commit, then the byte that is written before each transaction. */
 const numberBytes = 6;
 const byteAt = 8;
 
 /**
- * The last commit that a process has noted beside the store. The store has it, unless the store's file was overwritten with an
- * older one. 0 when nothing is noted.
+ * The last commit that a process has noted beside the store. If the store lacks it, the store's file was overwritten with an older
+ * one. 0 if nothing is noted.
  */
 export function notedCommit(storeFile: string): number {
   const file = `${storeFile}-probe`;
@@ -62,13 +62,13 @@ function encodeCommit(commit: number): Buffer {
 }
 
 /**
- * Checks before each transaction whether the store's files are still in place, and whether the disk has room for it. A
- * write to a file that was removed or replaced succeeds, and is lost when the process ends. When the library (lmdb 3.5) reports a failed write, it
- * writes beyond its own memory, so the process cannot continue after one.
+ * Checks before each transaction whether the store's files are still in place, and whether the disk has room. A write to a file
+ * that was removed or replaced succeeds, and is lost when the process ends. When the library (lmdb 3.5) reports a failed write, it
+ * writes beyond its own memory, so the process cannot continue.
  */
 export class DiskProbe {
   readonly #folder: string;
-  /** The identity of each file of the store, as it was opened: LMDB's data, and its lock, by which other processes wait. */
+  /** The identity of each file of the store at the time of opening: LMDB's data, and its lock, on which other processes wait. */
   readonly #files: readonly { readonly path: string; readonly identity: string }[];
   readonly #reserveBytes: number;
   readonly #reusableBytes: () => number;
@@ -93,16 +93,16 @@ export class DiskProbe {
   }
 
   /**
-   * Undefined when the disk has room for this many bytes.
+   * Undefined if the disk has room for this many bytes.
    *
-   * @param freeingBytes those of the commits that may free space; by default all
+   * @param freeingBytes the bytes of the commits that may free space; all by default
    */
   whyUnwritable(bytes: number, freeingBytes = () => bytes): Failure | undefined {
     try {
       const moved = this.#files.find(({ path, identity }) => inodeName(path) !== identity);
       if (moved !== undefined) return { kind: 'gone', reason: `${moved.path} was removed or replaced` };
       const { bavail, bsize } = statfsSync(this.#folder);
-      const lack = this.#lackOf(bavail * bsize, bytes, freeingBytes);
+      const lack = this.#findLack(bavail * bsize, bytes, freeingBytes);
       if (lack === 'full') return { kind: lack, reason: 'the disk is full' };
       writeSync(this.#probe, byte, 0, 1, byteAt);
       return lack && { kind: lack, reason: 'the disk is full' };
@@ -122,7 +122,7 @@ export class DiskProbe {
     }
   }
 
-  #lackOf(free: number, bytes: number, freeingBytes: () => number): 'full' | 'low' | undefined {
+  #findLack(free: number, bytes: number, freeingBytes: () => number): 'full' | 'low' | undefined {
     if (free >= this.#reserveBytes + bytes) return undefined;
     const reserve = Math.min(diskFreeingReserveBytes, this.#reserveBytes);
     // A snapshot may still need some of the free pages. Then the file grows, but never into the lower reserve.
@@ -131,13 +131,13 @@ export class DiskProbe {
   }
 }
 
-/** Empty when there is no such file. */
+/** Empty if there is no such file. */
 function inodeName(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined ? '' : `${found.dev}:${found.ino}`;
 }
 
-/** Whether the operating system reported the error, in a write or a flush, and not LMDB itself. */
+/** Whether the operating system reported the error in a write or a flush, and not LMDB itself. */
 export function isSystemError(error: Error & { readonly code?: unknown }): boolean {
   return typeof error.code === 'number' && error.code > 0;
 }

@@ -15,32 +15,33 @@ import { crc32 } from 'node:zlib';
 import type { RootDatabase } from 'lmdb';
 import { flush, writeFlushed } from '../../../durable-files.ts';
 import { DamagedStoreError, SettingsError } from '../../../errors.ts';
+import { parseJson } from './databases.ts';
 import { structureProblem } from './page-check.ts';
 import { pageBytes, readHead } from './pages.ts';
 
-/** The store's description of itself, under `formatKey` in the environment's main database. */
+/** The store's description of itself. It is under `formatKey` in the environment's main database. */
 export interface Format {
   readonly format: typeof formatVersion;
-  /** Random, chosen when the store is created, copied or restored: distinguishes the same version number in two stores. */
+  /** Random, chosen when the store is created, copied or restored. It distinguishes equal version numbers of two stores. */
   readonly id: string;
-  /** The file that has this id: the same content in another file is a copy. */
+  /** The file that has this id. The same content in another file is a copy. */
   readonly file: FileIdentity;
 }
 
-/** The only format that is read. It increases when a newer service writes data that an older one cannot read. */
+/** The only supported format. It increases when a newer service writes data that an older one cannot read. */
 const formatVersion = 3;
 export const formatKey = 'counterfoil';
 
-/** How a store was found before it was opened. */
+/** The state of a store before it was opened. */
 interface Found {
-  /** As `checkFile` found it. */
+  /** The result of `checkFile`. */
   readonly isEmpty: boolean;
   readonly readOnly: boolean;
 }
 
 /**
- * Reads the format of an open store, or writes it to a new one. A store whose file is another one than before gets a new id. Nothing may
- * be written before this check: the file may belong to another program. Throws SettingsError for another format, and DamagedStoreError.
+ * Reads the format of an open store, or writes it to a new one. A store in another file than before gets a new id. Write nothing
+ * before this check: the file may belong to another program. Throws SettingsError for another format, and DamagedStoreError.
  */
 export function readOrMakeFormat(
   file: string,
@@ -53,9 +54,9 @@ export function readOrMakeFormat(
   return root.transactionSync(() => makeFormat(file, root));
 }
 
-/** The format of an open store. Throws SettingsError or DamagedStoreError. */
+/** Reads the format of an open store. Throws SettingsError or DamagedStoreError. */
 function readFormat(file: string, root: RootDatabase<string, string>): Format {
-  const found = parsed(root.get(formatKey));
+  const found = parseDescription(root.get(formatKey) ?? '');
   if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
   const { checksum, ...format } = found;
   if (format.format !== formatVersion) throw problem(file, otherVersion(format.format));
@@ -64,28 +65,29 @@ function readFormat(file: string, root: RootDatabase<string, string>): Format {
   return format as Format;
 }
 
-/** Throws SettingsError if a store describes itself as one of another format. A damaged description may be of this one. */
+/** Throws SettingsError if a store describes itself as one of another format. Accepts a damaged description: it may be of this format. */
 export function rejectOtherFormat(file: string, description: string): void {
-  const { checksum, ...found } = parsed(description) ?? { format: formatVersion };
+  const { checksum, ...found } = parseDescription(description) ?? { format: formatVersion };
   const isWhole = checksum === undefined || checksum === descriptionChecksum(found);
   if (isWhole && found.format !== formatVersion) throw problem(file, otherVersion(found.format));
 }
 
-function parsed(text: string | undefined): (Omit<Format, 'format'> & Described) | undefined {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) ?? undefined);
-  } catch {
-    return undefined;
-  }
-}
-
-interface Described {
+interface Description extends Omit<Format, 'format'> {
   readonly format: unknown;
   readonly checksum?: unknown;
 }
 
-/** Writes the format. Call it within a write transaction, and only to a store of this format or an empty file. */
-export function makeFormat(file: string, root: RootDatabase<string, string>, id = newId()): Format {
+/** Undefined if the text is no description. */
+function parseDescription(text: string): Description | undefined {
+  return (parseJson(text) ?? undefined) as Description | undefined;
+}
+
+/** Writes the format. Call it within a write transaction, and only on a store of this format or an empty file. */
+export function makeFormat(
+  file: string,
+  root: RootDatabase<string, string>,
+  id = randomBytes(4).toString('hex'),
+): Format {
   const format = { format: formatVersion, id, file: fileIdentity(file) } as const;
   root.putSync(formatKey, JSON.stringify({ ...format, checksum: descriptionChecksum(format) }));
   return format;
@@ -95,14 +97,10 @@ function descriptionChecksum(format: object): number {
   return crc32(JSON.stringify(format));
 }
 
-function newId(): string {
-  return randomBytes(4).toString('hex');
-}
-
-/** Beside a store that is being made, so that an empty file is known to be the rest of an interrupted first start. */
+/** Marks a store that is being made: with this file beside it, an empty file is what an interrupted first start left. */
 const makingFile = (file: string) => `${file}-making`;
 
-/** Notes that a store is about to be made, if there is none. Call it before LMDB makes the file, while no other process can. */
+/** Notes that a store is about to be made, if there is none. Call it before LMDB makes the file, and while no other process can. */
 export function noteMaking(file: string): void {
   if (existsSync(file)) return;
   writeFlushed(makingFile(file), Buffer.alloc(0));
@@ -114,7 +112,7 @@ export function endMaking(file: string): void {
   rmSync(makingFile(file), { force: true });
 }
 
-/** What is wrong with a file without content: a store that was made has some. Undefined after an interrupted first start. */
+/** What is wrong with an empty file: a finished store has content. Undefined after an interrupted first start. */
 export function emptyProblem(file: string): string | undefined {
   if (!existsSync(file) || existsSync(makingFile(file))) return undefined;
   return 'is empty: what it held is lost, unless it was only being made';
@@ -125,7 +123,7 @@ const lmdbVersion = 2;
 /**
  * Throws SettingsError or DamagedStoreError for a file that is not LMDB's, or of another version of it.
  *
- * @returns whether the file is still empty, as after an interrupted first start
+ * @returns whether the file is empty, as after an interrupted first start
  */
 export function checkFile(file: string): { readonly isEmpty: boolean } {
   if (!existsSync(file)) return { isEmpty: true };
@@ -133,19 +131,19 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
   const head = withFile(file, readHead);
   if (head === undefined) throw damage(file, 'is damaged at its beginning, or is not a store of Counterfoil');
   if (head.version !== lmdbVersion) throw problem(file, `is of another version of LMDB (${head.version})`);
-  return { isEmpty: head.mainRoot === undefined };
+  return { isEmpty: head.main.root === undefined };
 }
 
-/** A file, and its last transaction: what that transaction left is not changed as long as it is the last one. */
+/** A file and its last transaction. The content does not change as long as this transaction is the last one. */
 interface State extends FileIdentity {
   readonly transaction: bigint | undefined;
 }
 
 /**
- * Does what `checkStructure` does while others may write, so that they need not wait for it: reading a large file from a disk takes
- * seconds.
+ * Makes the check of `checkStructure` while others may write, so that they need not wait for it: reading a large file from a disk
+ * takes seconds.
  *
- * @returns the state that was found whole; undefined when a problem was found, which writes may have caused
+ * @returns the state that was found whole; undefined if there is a problem, which concurrent writes may have caused
  */
 export function wholeState(file: string): State | undefined {
   if (!existsSync(file)) return undefined;
@@ -157,7 +155,7 @@ export function wholeState(file: string): State | undefined {
  * Checks the pages of a file and their order (`structureProblem`): LMDB crashes the process on a file that is too short, or whose trees
  * lead nowhere. Throws DamagedStoreError. Call it while nothing can write.
  *
- * @param whole need not be checked again
+ * @param whole a state that was found whole, and is not checked again
  */
 export function checkStructure(file: string, whole?: State): void {
   if (!existsSync(file) || (whole !== undefined && isDeepStrictEqual(readState(file), whole))) return;
@@ -185,7 +183,7 @@ function withFile<Result>(file: string, read: (descriptor: number) => Result): R
 }
 
 /**
- * Extends a file that lacks its last, free pages to its full length, which uses no disk space. Call it while nothing can write.
+ * Extends a file that lacks its last, free pages to its full length. That uses no disk space. Call it while nothing can write.
  */
 export function fillUp(file: string): void {
   const descriptor = openSync(file, 'r+');
@@ -210,7 +208,7 @@ function problem(file: string, what: string): SettingsError {
   return new SettingsError([line(file, what)]);
 }
 
-/** A damaged file, that was not changed. */
+/** The error for a damaged file. */
 export function damage(file: string, what: string): DamagedStoreError {
   return new DamagedStoreError([line(file, what)]);
 }
@@ -219,10 +217,10 @@ function line(file: string, what: string): string {
   return `data (COUNTERFOIL_DATA): ${file} ${what}; the file was not changed`;
 }
 
-/** Which file it is, as the store notes it: a copy of the store is another file, and says so. */
+/** Identifies the file of a store. The store notes it, so that a copy, which is another file, is recognized. */
 interface FileIdentity {
   readonly inode: string;
-  /** Nanoseconds since 1970. Where the file system does not keep it, the time of the last change. */
+  /** Nanoseconds since 1970. The time of the last change where the file system keeps no time of birth. */
   readonly bornAt: string;
 }
 
@@ -231,13 +229,13 @@ function fileIdentity(file: string): FileIdentity {
   return { inode: String(ino), bornAt: String(birthtimeNs) };
 }
 
-/** An inode is used again after its file was removed, so the time of birth counts too, where the file system keeps it. */
+/** Compares the time of birth too, where the file system keeps it: an inode is reused after its file was removed. */
 export function isFile(file: string, noted: FileIdentity): boolean {
   const { inode, bornAt } = fileIdentity(file);
   return inode === noted.inode && (bornAt === noted.bornAt || !keepsBirth(file));
 }
 
-/** Node.js reports the last change for a missing time of birth: then a change of the file's mode, even to the same one, moves it. */
+/** Node.js reports the last change for a missing time of birth. Then setting the file's mode, even to the same value, moves it. */
 function keepsBirth(file: string): boolean {
   const before = statSync(file, { bigint: true });
   if (before.birthtimeNs !== before.ctimeNs) return true;

@@ -1,19 +1,18 @@
 import { mapBytesMax, treeDepthMax } from '../limits.ts';
 import { databaseNames } from './databases.ts';
-import { PageFile, type PageUse } from './page-file.ts';
 import {
   type Bounds,
-  Broken,
   type Compare,
   checkOrder,
   compareBytes,
   compareNumbers,
   isAscending,
-  keyOf,
-  nodesOf,
+  readKey,
+  readNodes,
 } from './page-nodes.ts';
 import {
-  childOf,
+  Broken,
+  childPage,
   type Head,
   headerBytes,
   inNode,
@@ -21,24 +20,26 @@ import {
   inPage,
   newerHead,
   nodeFlags,
-  numberAt,
+  PageFile,
+  type PageUse,
   pageBytes,
   pageFlags,
   readHeads,
+  readNumber,
+  readTree,
   type Tree,
-  treeAt,
   treeBytes,
 } from './pages.ts';
 
-/** Of the free list: its keys are numbers (MDB_INTEGERKEY), and the store is one file (MDB_NOSUBDIR). All other keys are bytes. */
+/** The flags of the free list: its keys are numbers (MDB_INTEGERKEY), and the store is one file (MDB_NOSUBDIR). All other keys are bytes. */
 const freeListFlags = 0x4008;
 
 /**
- * Looks for what would make LMDB crash the process, return other data than was written, or write over pages that are in use: reads
- * both meta pages, every page of every tree, the header of every value that has pages of its own, and the free list. Content of values is
- * not read. Call it while nothing can write, before LMDB opens the file.
+ * Looks for damage that would make LMDB crash the process, return other data than was written, or overwrite pages in use. Reads both
+ * meta pages, every page of every tree, the header of every value that has pages of its own, and the free list, but not the content
+ * of values. Call it before LMDB opens the file, while nothing can write.
  *
- * @returns what is wrong, as the end of a sentence; undefined when the structure is whole
+ * @returns what is wrong, as the end of a sentence; undefined if the structure is whole
  */
 export function structureProblem(file: number): string | undefined {
   const heads = readHeads(file);
@@ -46,20 +47,20 @@ export function structureProblem(file: number): string | undefined {
   return catchBroken(() => new PageCheck(file, heads).run());
 }
 
-/** What a check throws about the file, in words. */
+/** Runs a check. @returns what it throws about the file, in words; undefined if it throws nothing */
 export function catchBroken(check: () => void): string | undefined {
   try {
     check();
     return undefined;
   } catch (error) {
     if (error instanceof Broken) return error.message;
-    // A page with invalid content names offsets outside of the page.
+    // Invalid content names offsets outside the page.
     if (error instanceof RangeError) return 'a page has invalid offsets';
     throw error;
   }
 }
 
-/** Of the databases, as LMDB stores them. One with an altered name would be missing, and a new, empty one be made in its place. */
+/** The names of the databases, as LMDB stores them. LMDB would make a new, empty database in place of one whose name was altered. */
 const names: ReadonlySet<string | undefined> = new Set(databaseNames.map((name) => `${name}\0`));
 
 interface Sums {
@@ -96,7 +97,7 @@ export class PageCheck {
         if (isTree && !names.has(key.toString('latin1')))
           throw new Broken('a database has an unknown name, or the file is not a store of Counterfoil');
         if (isTree && value.length !== treeBytes) throw new Broken('a database has no root');
-        if (isTree) trees.push(treeAt(value, 0));
+        if (isTree) trees.push(readTree(value, 0));
       },
     });
     for (const tree of trees) this.#checkTree(tree, { compare: compareBytes, values: undefined });
@@ -107,7 +108,7 @@ export class PageCheck {
     const lists: Buffer[] = [];
     const values = (value: Buffer, isTree: boolean, key: Buffer) => {
       if (isTree) throw new Broken('its free list claims to have a database');
-      const transaction = key.length === 8 ? numberAt(key, 0) : 0;
+      const transaction = key.length === 8 ? readNumber(key, 0) : 0;
       if (transaction < 1 || transaction > Number(this.#head.transaction))
         throw new Broken('its free list has an invalid key');
       lists.push(Buffer.from(value));
@@ -117,9 +118,9 @@ export class PageCheck {
   }
 
   /**
-   * The trees of the older meta page are not checked: when the write of a meta page fails, LMDB overwrites the older one with the new
-   * roots and the old number, so that nobody uses them. A newer meta page whose number was altered looks the same; the
-   * last commit was noted, and is missing then (`notedCommit`).
+   * Does not check the trees of the older meta page: after a failed write of a meta page, LMDB overwrites the older one with the new
+   * roots and the old number, so nothing uses these roots. A newer meta page with an altered number looks the same, but then the last
+   * commit, which is noted beside the store (`notedCommit`), is missing.
    */
   #checkHeads(): void {
     for (const [index, head] of this.#heads.entries()) {
@@ -158,14 +159,14 @@ export class PageCheck {
         throw new Broken('a tree has another number of pages or entries than its root says');
   }
 
-  /** @param level the pages from here to the leaves, this one included */
+  /** @param level the number of pages from this one to a leaf, both included */
   #checkPage(number: number, level: number, bounds: Bounds, walk: Walk): void {
     this.#pages.claim(number, 1, 'tree');
     const page = this.#pages.read(number);
     const isLeaf = level === 1;
     this.#pages.checkHeader(page, number, isLeaf ? pageFlags.leaf : pageFlags.branch);
     const words = new DataView(page.buffer, page.byteOffset, page.length);
-    const nodes = nodesOf(words, isLeaf);
+    const nodes = readNodes(words, isLeaf);
     if (isLeaf) {
       walk.sums.leafPages++;
       walk.sums.entries += nodes.length;
@@ -175,24 +176,24 @@ export class PageCheck {
     walk.sums.branchPages++;
     if (nodes.length === 0) throw new Broken(`page ${number} has no children`);
     // The first key of a branch page is never compared.
-    const keys = Array.from(nodes, (node, index) => (index === 0 ? bounds.low : keyOf(page, words, node)));
+    const keys = Array.from(nodes, (node, index) => (index === 0 ? bounds.low : readKey(page, words, node)));
     checkOrder(keys.slice(1) as Buffer[], bounds, walk.compare, number);
     for (const [index, node] of nodes.entries())
       this.#checkPage(
-        childOf(page, node),
+        childPage(page, node),
         level - 1,
         { low: keys[index], high: keys[index + 1] ?? bounds.high },
         walk,
       );
   }
 
-  // A store of a million items has ten thousand entries, and each start walks them all: so few objects are made for an entry.
+  // A store of a million items has ten thousand entries, and each start reads them all. So each entry makes few objects.
   #checkLeaf(page: Buffer, words: DataView, nodes: Uint16Array, { low, high }: Bounds, walk: Walk): void {
     const [first, last] = [nodes[0], nodes.at(-1)];
     if (first === undefined || last === undefined) return;
     const isInBounds =
-      (low === undefined || walk.compare(low, keyOf(page, words, first)) <= 0) &&
-      (high === undefined || walk.compare(keyOf(page, words, last), high) < 0);
+      (low === undefined || walk.compare(low, readKey(page, words, first)) <= 0) &&
+      (high === undefined || walk.compare(readKey(page, words, last), high) < 0);
     if (!isInBounds) throw new Broken('the keys of a page are out of order');
     for (let index = 0; index < nodes.length; index++) {
       const node = nodes[index] as number;
@@ -205,16 +206,16 @@ export class PageCheck {
       const at = node + inNode.key + words.getUint16(node + inNode.keyBytes, true);
       if ((flags & nodeFlags.bigData) !== 0) {
         const stored = this.#readOverflow(page, at, bytes, walk);
-        walk.values?.(stored.subarray(headerBytes), isTree, keyOf(page, words, node));
-      } else walk.values?.(page.subarray(at, at + bytes), isTree, keyOf(page, words, node));
+        walk.values?.(stored.subarray(headerBytes), isTree, readKey(page, words, node));
+      } else walk.values?.(page.subarray(at, at + bytes), isTree, readKey(page, words, node));
     }
   }
 
-  /** @returns the header of the value's first page, and the value if it is read */
+  /** @returns the header of the value's first page, followed by the value if it is read */
   #readOverflow(page: Buffer, at: number, bytes: number, { sums, values }: Walk): Buffer {
-    const number = numberAt(page, at + inOverflow.page);
-    const pages = numberAt(page, at + inOverflow.pages);
-    // A value that was made shorter keeps its pages.
+    const number = readNumber(page, at + inOverflow.page);
+    const pages = readNumber(page, at + inOverflow.pages);
+    // A value that became shorter keeps its pages.
     if (pages * pageBytes < headerBytes + bytes) throw new Broken('a value is longer than its pages');
     this.#pages.claim(number, pages, 'tree');
     sums.overflowPages += pages;
@@ -226,9 +227,9 @@ export class PageCheck {
     return stored;
   }
 
-  /** A list of pages: a number is a page, a negative one the length of the block whose first page follows, and 0 nothing. */
+  /** A positive entry of the list is a page, a negative one is the length of the block whose first page follows, and 0 is nothing. */
   #claimFree(list: Buffer): void {
-    const count = numberAt(list, 0);
+    const count = readNumber(list, 0);
     if (8 * (count + 1) > list.length) throw new Broken('its free list has an invalid length');
     for (let index = 1; index <= count; index++) {
       const entry = Number(list.readBigInt64LE(8 * index));
@@ -241,7 +242,7 @@ export class PageCheck {
 
 interface Walk {
   readonly compare: Compare;
-  /** Called with each value, and whether it is the root of a tree; undefined where values are not read, and are no trees. */
+  /** Called with each value, and whether it is the root of a tree. Undefined if values are not read, and none is a tree. */
   readonly values: ((value: Buffer, isTree: boolean, key: Buffer) => unknown) | undefined;
   readonly sums: Sums;
 }

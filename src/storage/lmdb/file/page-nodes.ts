@@ -1,22 +1,28 @@
-import { headerBytes, inNode, inOverflow, inPage, nodeFlags, numberAt, pageBytes } from './pages.ts';
+import {
+  Broken,
+  headerBytes,
+  inNode,
+  inOverflow,
+  inPage,
+  nodeFlags,
+  pageBytes,
+  readNumber,
+} from './pages.ts';
 
-/** The entries of one page of LMDB, checked. */
+/** Reads the entries of one page of LMDB, and checks them. */
 
 const roomBytes = pageBytes - headerBytes;
 
-/** The message is the end of a sentence about the file. */
-export class Broken extends Error {}
-
 export type Compare = (a: Buffer, b: Buffer) => number;
 
-/** The keys that a subtree may have: from `low` on, and before `high`. */
+/** The keys that a subtree may have: `low` or greater, and less than `high`. */
 export interface Bounds {
   readonly low: Buffer | undefined;
   readonly high: Buffer | undefined;
 }
 
-/** The offsets of the nodes of a page, which together fill exactly what the header counts as used. */
-export function nodesOf(page: DataView, isLeaf: boolean): Uint16Array {
+/** Reads the offsets of the nodes of a page. Together, the nodes fill exactly what the header counts as used. */
+export function readNodes(page: DataView, isLeaf: boolean): Uint16Array {
   const lower = page.getUint16(inPage.lower, true);
   const upper = page.getUint16(inPage.upper, true);
   if (lower % 2 !== 0 || lower > upper || upper > roomBytes) throw new Broken('a page has invalid bounds');
@@ -44,7 +50,7 @@ function nodeBytes(page: DataView, node: number, isLeaf: boolean): number {
   return bytes + (isBig ? inOverflow.bytes : page.getUint32(node + inNode.low, true));
 }
 
-export function keyOf(page: Buffer, words: DataView, node: number): Buffer {
+export function readKey(page: Buffer, words: DataView, node: number): Buffer {
   const at = node + inNode.key;
   return page.subarray(at, at + words.getUint16(node + inNode.keyBytes, true));
 }
@@ -66,10 +72,10 @@ export function compareBytes(a: Buffer, b: Buffer): number {
 
 export function compareNumbers(a: Buffer, b: Buffer): number {
   if (a.length !== 8 || b.length !== 8) throw new Broken('its free list has an invalid key');
-  return numberAt(a, 0) - numberAt(b, 0);
+  return readNumber(a, 0) - readNumber(b, 0);
 }
 
-/** Whether the key of one node is less than that of the next. Bytes are compared in place, because most keys are. */
+/** Whether the key of one node is less than the key of the next. Byte keys, which most are, are compared in place. */
 export function isAscending(
   page: Buffer,
   words: DataView,
@@ -77,7 +83,7 @@ export function isAscending(
   next: number,
   compare: Compare,
 ): boolean {
-  if (compare !== compareBytes) return compare(keyOf(page, words, node), keyOf(page, words, next)) < 0;
+  if (compare !== compareBytes) return compare(readKey(page, words, node), readKey(page, words, next)) < 0;
   const bytes = words.getUint16(node + inNode.keyBytes, true);
   const nextBytes = words.getUint16(next + inNode.keyBytes, true);
   for (let index = 0; index < bytes && index < nextBytes; index++) {

@@ -24,7 +24,7 @@ export function countOf(run: SortedRun): number {
 }
 
 /** The text of the items, as a response contains it. */
-export function textOf(run: SortedRun): Buffer {
+export function runText(run: SortedRun): Buffer {
   return run.subarray(0, textBytes(run));
 }
 
@@ -32,7 +32,7 @@ export function textBytes(run: SortedRun): number {
   return run.length - wordBytes * (countOf(run) + 1);
 }
 
-/** The text of one item; undefined when it does not exist. @param id UTF-8 bytes */
+/** The text of one item; undefined if it does not exist. @param id UTF-8 bytes */
 export function findText(run: SortedRun, id: Buffer): Buffer | undefined {
   const { index, found } = search(run, id, 0);
   return found ? itemTextAt(run, index) : undefined;
@@ -47,14 +47,14 @@ export function idAtIndex(run: SortedRun, index: number): string {
   return JSON.parse(run.toString('utf8', start - 1, idEnd(run, start) + 1)) as string;
 }
 
-interface Place {
+interface Position {
   /** Index of the item, or of the first item with a greater id. */
   readonly index: number;
   readonly found: boolean;
 }
 
-/** The place of an id, or where it would be inserted, among the items from an index on. @param id UTF-8 bytes */
-export function search(run: SortedRun, id: Buffer, from: number): Place {
+/** Finds the place of an id, or where it would be inserted, among the items from an index on. @param id UTF-8 bytes */
+export function search(run: SortedRun, id: Buffer, from: number): Position {
   let low = from;
   let high = countOf(run);
   while (low < high) {
@@ -77,8 +77,8 @@ export function endOf(run: SortedRun, index: number): number {
 }
 
 /**
- * Compares the id at `at` in the JSON text with an id's bytes. Bytes before the first escape compare directly. At an
- * escape the id is decoded, because the character does not sort like its backslash.
+ * Compares the id at `at` in the JSON text with an id's bytes. Bytes before the first escape are compared directly. At an escape
+ * the id is decoded, because the character does not sort like its backslash.
  */
 function compareId(run: SortedRun, at: number, id: Buffer): number {
   for (let n = 0; ; n++) {

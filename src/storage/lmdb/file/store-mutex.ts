@@ -4,17 +4,17 @@ import { SettingsError } from '../../../errors.ts';
 import { structureProblem } from './page-check.ts';
 
 /**
- * A mutex across processes: one at a time opens the store or writes to it. When LMDB (as in lmdb 3.5) opens a file, it
- * records the last transaction. A commit by another process after the head was read is thereby lost, and the next writer
- * overwrites it (LMDB's ITS#9496).
+ * A mutex across processes: one process at a time opens the store or writes to it. When LMDB (as in lmdb 3.5) opens a file, it reads
+ * the last transaction and records it. If another process commits in between, the next writer overwrites that commit (LMDB's
+ * ITS#9496).
  *
- * It is the writer mutex of an LMDB environment that nothing writes to. Processes share it, waiting does not poll, and
- * the kernel frees it when its holder is killed.
+ * The mutex is the writer mutex of an LMDB environment that nothing writes to. Processes share it, waiting does not poll, and the
+ * kernel frees it when its holder is killed.
  */
 export class StoreMutex {
   readonly #environment: RootDatabase<string, string>;
 
-  /** Throws SettingsError when its file is damaged. */
+  /** Throws SettingsError if its file is damaged. */
   constructor(storeFile: string) {
     const file = `${storeFile}-mutex`;
     if (!existsSync(file)) makeFile(file);
@@ -57,7 +57,7 @@ function makeFile(file: string): void {
   }
 }
 
-/** Checked here because LMDB crashes the process on a damaged file. */
+/** LMDB crashes the process on a damaged file, so it is checked first. */
 function checkIsWhole(file: string): void {
   const descriptor = openSync(file, 'r');
   const problem = structureProblem(descriptor);

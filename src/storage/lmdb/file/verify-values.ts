@@ -3,22 +3,22 @@ import type { Space } from '../../engine.ts';
 import { type Item, itemText } from '../../item-text.ts';
 import type { JournalEntry } from '../log/journal.ts';
 import type { SpaceRecord, Store } from '../store.ts';
-import { bytesOf, leafKey } from './databases.ts';
+import { bytesOf, leafKey, parseJson } from './databases.ts';
 import {
   countOf,
   emptySortedRun,
   itemTextAt,
+  runText,
   type SortedRun,
   startOf,
   textBytes,
-  textOf,
 } from './sorted-run.ts';
 
-/** A leaf to check. Its items belong between two keys. */
+/** A leaf to check: its items belong between two keys. */
 interface CheckedLeaf {
   readonly space: Space;
   readonly run: SortedRun;
-  /** The greatest key that is before all of its items. */
+  /** The greatest key before all of its items. */
   readonly before: string;
   readonly key: string;
 }
@@ -39,7 +39,7 @@ export function checkLeaf(
     report(`${name} ${broken}`);
     return false;
   }
-  const text = textOf(run);
+  const text = runText(run);
   // Decoding would replace invalid bytes, and a read sends the bytes as they are.
   if (!isUtf8(text)) {
     report(`${name} is not UTF-8`);
@@ -90,33 +90,24 @@ export function brokenOffset(run: SortedRun): string | undefined {
   return undefined;
 }
 
-/** The problem of the first entry of the journal, from a commit on, that cannot be read; undefined when all can. */
+/** The problem of the first unreadable entry of the journal from a commit on; undefined if all can be read. */
 export function journalProblem({ journal }: Store, from: number): string | undefined {
   for (const { key, content, isIntact } of journal.inspect({ start: from })) {
     const name = journal.describe(key);
     if (!isIntact) return `${name} has a wrong checksum`;
     if (!isUtf8(content)) return `${name} is not UTF-8`;
-    if (!isEntry(parsed(content))) return `${name} is not well-formed`;
+    if (!isEntry(parseJson(content))) return `${name} is not well-formed`;
   }
   return undefined;
 }
 
-/** The problem of a space's record, as the records have it; undefined when it can be read, or there is none. */
+/** The problem of a space's stored record; undefined if it can be read, or there is none. */
 export function recordProblem({ records }: Store, space: string): string | undefined {
   const found = records.inspectOne(space);
   if (found === undefined) return undefined;
   const { content, isIntact } = found;
   if (!isIntact) return `${records.describe(space)} has a wrong checksum`;
-  const isWellFormed = isUtf8(content) && isRecord(parsed(content));
-  return isWellFormed ? undefined : `${records.describe(space)} is not well-formed`;
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    return undefined;
-  }
+  return isRecord(parseJson(content)) ? undefined : `${records.describe(space)} is not well-formed`;
 }
 
 function isRecord(value: unknown): boolean {
@@ -134,7 +125,7 @@ function isSpaceEntry(value: unknown): boolean {
   const [space, count, textBytes, changes, isRemoved = true] = value;
   if (!isText(space) || !isCount(count) || !isCount(textBytes) || !Array.isArray(changes)) return false;
   if (isRemoved !== true) return false;
-  // Ids and values take turns; a deleted item has the value null.
+  // Ids and values alternate; a deleted item has the value null.
   const isPair = (each: unknown, index: number) => isText(each) || (index % 2 === 1 && each === null);
   return changes.length % 2 === 0 && changes.every(isPair);
 }

@@ -13,7 +13,7 @@ import { brokenOffset, checkLeaf, journalProblem, recordProblem } from './verify
 
 export interface Verified {
   readonly items: number;
-  /** One sentence for each problem; empty when the store is intact. */
+  /** One sentence for each problem; empty if the store is intact. */
   readonly problems: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export type Progress = (items: number, total: number) => void;
 /** Problems beyond this number are counted, but not reported. */
 const problemsReportedMax = 100;
 
-/** Sums of the items of a space. */
+/** Sums over the items of a space. */
 interface Sums {
   count: number;
   textBytes: number;
@@ -36,7 +36,7 @@ interface Page {
   readonly record: SpaceRecord | undefined;
 }
 
-/** The checks of one run on an open store. See `verifyStore`. */
+/** One run of the checks on an open store. See `verifyStore`. */
 class Verification {
   readonly #store: Store;
   readonly #file: number;
@@ -49,7 +49,7 @@ class Verification {
   #items = 0;
   #total = 0;
 
-  /** @param file the store's file, open to be read */
+  /** @param file the store's file, open for reading */
   constructor(store: Store, file: number, progress: Progress = () => undefined) {
     this.#store = store;
     this.#file = file;
@@ -60,7 +60,7 @@ class Verification {
   run(): Verified {
     const spaces = this.#inSnapshot(() => {
       const found = this.#memtable.spaces();
-      for (const space of found) this.#total += this.#recordOf(space)?.count ?? 0;
+      for (const space of found) this.#total += this.#readRecord(space)?.count ?? 0;
       return found;
     });
     for (const space of spaces) this.#checkSpace(space);
@@ -69,7 +69,7 @@ class Verification {
     return { items: this.#items, problems: this.#problems };
   }
 
-  /** Runs the work in a new snapshot, for which the memtable is up to date. */
+  /** Runs the work in a new snapshot, and brings the memtable up to date with it. */
   #inSnapshot<Result>(work: (transaction: Transaction) => Result): Result {
     this.#store.root.resetReadTxn();
     const transaction = this.#store.root.useReadTransaction();
@@ -101,7 +101,7 @@ class Verification {
       pages++;
       this.#progress(this.#items + sums.count, this.#total);
     }
-    // One page is one snapshot. Sums over several snapshots count only when nothing was written meanwhile.
+    // One page is one snapshot. Sums over several snapshots count only if nothing was written meanwhile.
     if (pages === 1 || this.#lastTransaction() === began) this.#compare(space, sums, page.record);
     else this.#inSnapshot((transaction) => this.#count(space, transaction));
   }
@@ -110,11 +110,11 @@ class Verification {
     return readHead(this.#file)?.transaction;
   }
 
-  /** Checks some leaves behind a key, and adds their items to the sums. */
+  /** Checks some leaves after a key, and adds their items to the sums. */
   #checkPage(space: Space, from: string, sums: Sums, transaction: Transaction): Page {
     const changes = this.#memtable.changesOf(space);
-    const record = this.#recordOf(space);
-    // Begins with the last leaf of the page before: when it has gone, its items are in the next one.
+    const record = this.#readRecord(space);
+    // Begins with the last leaf of the previous page: if that leaf is gone, its items are in the next one.
     const range = { start: from, end: endKey(space), limit: verifiedLeavesPerPage + 1, transaction };
     const applied = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) > from);
     let next = applied < 0 ? changes.length : applied;
@@ -138,7 +138,7 @@ class Verification {
     return { next: undefined, record };
   }
 
-  /** Sums up a space in one snapshot, for which only the ends of its leaves are read: a fraction of the time of the checks. */
+  /** Sums up a space in one snapshot. Reads only the end of each leaf, which takes a fraction of the time of the checks. */
   #count(space: Space, transaction: Transaction): void {
     const changes = this.#memtable.changesOf(space);
     const sums: Sums = { count: 0, textBytes: 0 };
@@ -151,7 +151,7 @@ class Verification {
       add(sums, changed.length === 0 ? [content] : withChanges(Buffer.from(content), changed, passingRun));
     }
     add(sums, withChanges(emptySortedRun, changes.slice(next), passingRun));
-    this.#compare(space, sums, this.#recordOf(space));
+    this.#compare(space, sums, this.#readRecord(space));
   }
 
   #compare(space: Space, sums: Sums, record: SpaceRecord | undefined): void {
@@ -168,8 +168,8 @@ class Verification {
     }
   }
 
-  /** Undefined when there is none, or it cannot be read, which is reported. */
-  #recordOf(space: Space): SpaceRecord | undefined {
+  /** Undefined if there is no record. Reports one that cannot be read. */
+  #readRecord(space: Space): SpaceRecord | undefined {
     if (this.#brokenRecords.has(space)) return undefined;
     const problem = recordProblem(this.#store, space);
     if (problem === undefined) return this.#memtable.record(space);
@@ -214,9 +214,9 @@ function add(sums: Sums, runs: readonly SortedRun[]): void {
 /**
  * Checks every leaf, the journal and the records: every checksum, every byte of the text, the order of keys and ids, offsets, and the
  * count and bytes in the record of each space. Writes nothing to the store. A service may run meanwhile: each page of leaves is read in
- * a snapshot of its own, so that no snapshot keeps the service from using old pages again.
+ * its own snapshot, so that no snapshot keeps the service from reusing old pages.
  *
- * Throws SettingsError when the file is not a Counterfoil store, and what LMDB throws when the file cannot be read.
+ * Throws SettingsError if the file is not a Counterfoil store, and what LMDB throws if the file cannot be read.
  */
 export async function verifyStore(file: string, progress: Progress = () => undefined): Promise<Verified> {
   if (checkFile(file).isEmpty) {

@@ -3,10 +3,10 @@ import {
   countOf,
   endOf,
   itemTextAt,
+  runText,
   type SortedRun,
   search,
   startOf,
-  textOf,
   wordBytes,
 } from '../file/sorted-run.ts';
 import type { Change } from './memtable.ts';
@@ -52,7 +52,7 @@ export function joined(first: SortedRun, second: SortedRun, size: RunSize): Sort
 
 /** The text of the items from `first` up to `end`, exclusive. */
 export function textBetween(run: SortedRun, first: number, end: number): Buffer {
-  if (first === 0 && end === countOf(run)) return textOf(run);
+  if (first === 0 && end === countOf(run)) return runText(run);
   return first < end ? run.subarray(startOf(run, first), endOf(run, end - 1)) : run.subarray(0, 0);
 }
 

@@ -12,7 +12,7 @@ import { type Salvaged, salvage } from './salvage.ts';
 
 export interface Recovered {
   readonly spaces: readonly RecoveredSpace[];
-  /** What is missing beside the items of `spaces`, one sentence for each. */
+  /** One sentence for each loss beside the lost items of `spaces`. */
   readonly problems: readonly string[];
   /** Whether everything was saved. */
   readonly isWhole: boolean;
@@ -21,18 +21,18 @@ export interface Recovered {
 interface RecoverOptions {
   /** Changes the new store before it is put in place. */
   readonly prepare: (engine: Engine, recovered: Recovered) => Promise<void>;
-  /** Called with the items saved so far, and how many there are by the counts of the old store. */
+  /** Called with the number of items saved so far, and their total by the counts of the old store. */
   readonly progress?: (items: number, total: number) => void;
 }
 
-/** Within the new folder, so that the last step is a rename; a killed run leaves it, and the next one removes it. */
+/** The draft is within the new folder, so that the last step is a rename. A killed run leaves it, and the next run removes it. */
 const draftName = 'recovering';
-/** Commits of a recovery that share a flush. */
+/** Concurrent commits of a recovery: they share a flush. */
 const commitsAtOnce = 64;
 
 /**
- * Saves what can be read of the store of a folder into a new one in an empty folder. The old store is not changed, and LMDB does not
- * open it. Throws SettingsError if the old folder has no store or one of another format, or the new folder is not empty.
+ * Saves what can be read of a folder's store into a new store in an empty folder. The old store does not change, and LMDB does not
+ * open it. Throws SettingsError if the old folder has no store or one of another format, or if the new folder is not empty.
  */
 export async function recoverStore(
   from: string,
@@ -89,14 +89,14 @@ function summarize(spaces: readonly RecoveredSpace[], problems: readonly string[
   return { spaces, problems, isWhole };
 }
 
-/** @returns how many items the new store has of the space */
+/** @returns the number of the space's items in the new store */
 async function copy(engine: Engine, from: RecoverableSpace, added: (items: number) => void): Promise<number> {
   const { space } = from;
-  await makeEmpty(engine, space);
+  await createEmpty(engine, space);
   let writes: { kind: 'put'; space: Space; id: string; value: string; makeSpace: boolean }[] = [];
   let commits: Promise<unknown>[] = [];
   const commit = async (isLast: boolean) => {
-    // An item that was found twice must not be twice in commits that are under way at once: they are in order.
+    // Commits keep their order, so the later version of an item that was found twice wins.
     commits.push(engine.commit(writes));
     added(writes.length);
     writes = [];
@@ -113,8 +113,8 @@ async function copy(engine: Engine, from: RecoverableSpace, added: (items: numbe
   return (await engine.count(space)) ?? 0;
 }
 
-/** A table may have no items. */
-async function makeEmpty(engine: Engine, space: Space): Promise<void> {
+/** Creates the space, which may have no items. */
+async function createEmpty(engine: Engine, space: Space): Promise<void> {
   const id = 'made by recover';
   await engine.commit([{ kind: 'create', space, id, value: '', makeSpace: true }]);
   await engine.commit([{ kind: 'delete', space, id }]);
@@ -130,7 +130,7 @@ function describeLosses({ journal, problem, mayBeOld }: Salvaged, noted: number)
     problems.push(
       'which pages were free is lost, so that items may be among the saved ones that were deleted or replaced before',
     );
-  const lost = lostCommits(
+  const lost = describeLostCommits(
     [...journal.keys()],
     Math.max(0, ...Array.from(journal.values(), ({ first }) => first)),
     noted,
@@ -139,8 +139,8 @@ function describeLosses({ journal, problem, mayBeOld }: Salvaged, noted: number)
   return problems;
 }
 
-/** The commits from the first one that had not left the journal, up to the last one that was noted beside the store. */
-function lostCommits(found: readonly number[], first: number, noted: number): string | undefined {
+/** Describes the lost commits, from the first one in the journal up to the last one that was noted beside the store. */
+function describeLostCommits(found: readonly number[], first: number, noted: number): string | undefined {
   const known = new Set(found);
   const last = Math.max(noted, ...found);
   let lost = 0;

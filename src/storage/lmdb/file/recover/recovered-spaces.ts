@@ -1,15 +1,15 @@
 import type { Space } from '../../../engine.ts';
 import type { Item } from '../../../item-text.ts';
 import { spaceOf } from '../databases.ts';
-import { countOf, textOf } from '../sorted-run.ts';
+import { countOf, runText } from '../sorted-run.ts';
 import type { Salvaged, SalvagedLeaf } from './salvage.ts';
 
 /** What is missing of a space. */
 export interface RecoveredSpace {
   readonly space: Space;
-  /** Items that were saved. */
+  /** The number of saved items. */
   readonly items: number;
-  /** Items that the store had by its own count; undefined when the count is lost too. */
+  /** The number of items by the store's own count; undefined if the count is lost too. */
   readonly expected: number | undefined;
   /** The ranges of ids that are lost. */
   readonly lost: readonly LostRange[];
@@ -22,7 +22,7 @@ interface LostRange {
   readonly upTo: string | undefined;
 }
 
-/** The items of a space as the journal and the leaves that were found have them. */
+/** The items of a space in the journal entries and leaves that were found. */
 export class RecoverableSpace {
   readonly space: Space;
   readonly expected: number | undefined;
@@ -44,12 +44,12 @@ export class RecoverableSpace {
     this.lost = facts.lost;
   }
 
-  /** All items. An item that was found twice is returned twice, and the newer version is the later one. */
+  /** All items. An item that was found twice is returned twice, its newer version last. */
   *items(): Generator<Item> {
     for (const { read } of this.#leaves) {
       const run = read();
       if (countOf(run) === 0) continue;
-      for (const item of JSON.parse(`[${textOf(run).toString()}]`) as Item[])
+      for (const item of JSON.parse(`[${runText(run).toString()}]`) as Item[])
         if (!this.#changes.has(item.id)) yield item;
     }
     for (const [id, name] of this.#changes) if (name !== null) yield { id, name };
@@ -59,7 +59,7 @@ export class RecoverableSpace {
 /** All spaces with at least one readable value, sorted by name. */
 export function recoverableSpaces(salvaged: Salvaged): RecoverableSpace[] {
   const { leaves, journal, records, damagedLeaves, mayBeOld } = salvaged;
-  const journaled = changesBySpace(journal);
+  const journaled = groupChanges(journal);
   const found = new Map<Space, SalvagedLeaf[]>();
   for (const leaf of leaves) group(found, spaceOf(leaf.key), leaf);
   const damaged = new Map<Space, string[]>();
@@ -87,7 +87,7 @@ interface Journaled {
   isRemoved: boolean;
 }
 
-function changesBySpace(journal: Salvaged['journal']): Map<Space, Journaled> {
+function groupChanges(journal: Salvaged['journal']): Map<Space, Journaled> {
   const bySpace = new Map<Space, Journaled>();
   for (const [, { spaces }] of [...journal].sort(([a], [b]) => a - b)) {
     for (const [space, count, , changes, isRemoved] of spaces) {
