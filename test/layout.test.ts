@@ -35,7 +35,7 @@ const ports = [
   'storage/records.ts',
   'storage/limits.ts',
   'processors/processor.ts',
-  'processors/event.ts',
+  'processors/reports.ts',
   'processors/challenges.ts',
   'identity/provider.ts',
   'identity/limits.ts',

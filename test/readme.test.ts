@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { errorKinds } from '../src/errors.ts';
-import { decliningTokens } from '../src/processors/simulated/tokens.ts';
+import { decliningTokens } from '../src/processors/simulated/memory-ledger.ts';
 import { leaves } from '../src/settings/leaves.ts';
 import { documents, documentText, examplesOf, runExamples, settingsOf } from './support/documents.ts';
 

@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
-import type { Delivery } from '../processors/event.ts';
 import type { NextAction, Period } from '../processors/processor.ts';
+import type { Delivery } from '../processors/reports.ts';
 import type { Write } from '../storage/engine.ts';
 import type { Trace } from '../tracing.ts';
 import { adopt } from './adoption/adopt.ts';

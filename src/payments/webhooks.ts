@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import type { EventOutcome } from '../metrics.ts';
+import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.ts';
 import type {
   ChargeChange,
   Delivery,
@@ -7,8 +8,7 @@ import type {
   ParsedEvent,
   ProcessorEvent,
   RefundChange,
-} from '../processors/event.ts';
-import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.ts';
+} from '../processors/reports.ts';
 import { resolveAuthentication } from './charge/authenticate.ts';
 import { closeDecline } from './charge/look-up.ts';
 import type { Outcome } from './charge/outcome.ts';

@@ -1,9 +1,26 @@
-import type { ChargeDetails, ChargeParam } from './charge-details.ts';
-import type { Declined, Delivery, ParsedEvent, Succeeded } from './event.ts';
-import type { OpenAttempt, ProcessorCharge, RecordedRequest } from './recorded-charge.ts';
+import type {
+  Declined,
+  Delivery,
+  NotAttempted,
+  OpenAttempt,
+  ParsedEvent,
+  ProcessorCharge,
+  RecordedRequest,
+  RequiresAction,
+  Succeeded,
+  Unknown,
+} from './reports.ts';
 
-export { requestOfText, requestText } from './recorded-charge.ts';
-export type { ChargeDetails, ChargeParam, OpenAttempt, ProcessorCharge, RecordedRequest };
+export type {
+  NextAction,
+  NotAttempted,
+  OpenAttempt,
+  ProcessorCharge,
+  RecordedRequest,
+  RequiresAction,
+  Unknown,
+} from './reports.ts';
+export { requestOfText, requestText } from './reports.ts';
 
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns
@@ -96,6 +113,25 @@ export const commonDeclineCodes = [
 /** A processor with a key in the settings. */
 export type ConnectedProcessor = Processor & ProcessorAccount;
 
+/** What the shop and the cardholder see of a charge at the processor. An adapter leaves out what its processor cannot take. */
+export interface ChargeDetails {
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly description?: string;
+  readonly statementDescriptorSuffix?: string;
+  /** The processor sends its receipt to this address. */
+  readonly receiptEmail?: string;
+}
+
+/** The fields of a request that a processor may reject. */
+export type ChargeParam =
+  | 'amount'
+  | 'currency'
+  | 'token'
+  | 'metadata'
+  | 'description'
+  | 'statement_descriptor_suffix'
+  | 'receipt_email';
+
 export interface ChargeRequest extends ChargeDetails {
   /** Our payment id, stored at the processor so that the charge can be found by it. */
   readonly paymentId: string;
@@ -133,23 +169,6 @@ export type ChargeOutcome =
   | NotAttempted
   | Unknown;
 
-/** The cardholder must authenticate this attempt at their bank; nothing is charged before. */
-export interface RequiresAction {
-  readonly kind: 'requires_action';
-  /** The processor's id of the attempt. */
-  readonly attemptId: string;
-  readonly action: NextAction;
-}
-
-/** What the cardholder must do next, as callers receive it. */
-export interface NextAction {
-  readonly type: 'redirect';
-  /** The bank's page. It sends the cardholder on to `returnUrl`. */
-  readonly url: string;
-  /** For pages that show the bank's page with the processor's own script. */
-  readonly client_secret?: string;
-}
-
 export interface RefundRequest {
   /** Our refund id, stored at the processor so that the refund can be found by it. */
   readonly refundId: string;
@@ -178,21 +197,6 @@ export type RefundOutcome =
     }
   | NotAttempted
   | Unknown;
-
-/**
- * Nothing was done: no byte of the request was sent, or the only request sent was rejected before the processor read
- * it. After any second send a rejection is `unknown`.
- */
-export interface NotAttempted {
-  readonly kind: 'not_attempted';
-  readonly detail: string;
-}
-
-/** Everything else: the request may or may not have been carried out. */
-export interface Unknown {
-  readonly kind: 'unknown';
-  readonly detail: string;
-}
 
 /** `absent`: the processor's list was read to its end and does not contain it. */
 export type LookUp<Outcome> = Outcome | { readonly kind: 'absent' };

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
-import { decliningTokens } from '../../src/processors/simulated/tokens.ts';
+import { decliningTokens, MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { startTestService, type TestResponse, type TestService } from '../support/service.ts';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { circuitFailuresMax, circuitPauseMs } from '../../src/processors/sending/limits.ts';
-import { Throttle } from '../../src/processors/sending/pace.ts';
 import { sendOnce } from '../../src/processors/sending/send-once.ts';
+import { circuitFailuresMax, circuitPauseMs, Throttle } from '../../src/processors/sending/throttle.ts';
 
 test('concurrent failures open the circuit for one pause', async () => {
   const pace = new Throttle(1_000_000);

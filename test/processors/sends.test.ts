@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Sends } from '../../src/processors/sending/sends.ts';
+import { Sends } from '../../src/processors/sending/send-once.ts';
 
 test('a rejection after a retry is an unknown outcome, even when another call has the same key', async () => {
   const sends = new Sends();

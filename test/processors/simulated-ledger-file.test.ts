@@ -10,9 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { FileLedger } from '../../src/processors/simulated/file-ledger.ts';
+import { FileLedger, ledgerChunkBytes } from '../../src/processors/simulated/file-ledger.ts';
 import type { LedgerRefundReply, LedgerRequest } from '../../src/processors/simulated/ledger.ts';
-import { ledgerChunkBytes } from '../../src/processors/simulated/limits.ts';
 import { simulatedProcessor } from '../../src/processors/simulated/simulated.ts';
 import { chargeOf } from '../contracts/processor.ts';
 import { newDataFolder } from '../support/service.ts';

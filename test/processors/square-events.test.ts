@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Delivery, ProcessorEvent } from '../../src/processors/event.ts';
 import type { ConnectedProcessor } from '../../src/processors/processor.ts';
+import type { Delivery, ProcessorEvent } from '../../src/processors/reports.ts';
 import { squareProcessor } from '../../src/processors/square/square.ts';
 import { signedDelivery, squareEvent } from '../support/square/scripted-square.ts';
 

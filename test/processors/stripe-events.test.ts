@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ParsedEvent } from '../../src/processors/event.ts';
+import type { ParsedEvent } from '../../src/processors/reports.ts';
 import { chargeOf } from '../contracts/processor.ts';
 import { openStripe, type StripeWithAdapter } from '../support/stripe/adapter.ts';
 import { deliveryOf, disputeOf, eventOf, eventsOf, type StripeEvent } from '../support/stripe/events.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Delivery } from '../../src/processors/event.ts';
+import type { Delivery } from '../../src/processors/reports.ts';
 import { openStripe } from '../support/stripe/adapter.ts';
 import {
   deliveryOf,

@@ -1,5 +1,5 @@
-import type { Declined, Money } from '../../processors/event.ts';
 import type { ChargeOutcome } from '../../processors/processor.ts';
+import type { Declined, Money } from '../../processors/reports.ts';
 import type { Write } from '../../storage/engine.ts';
 import type { ChargeState } from '../charge-state.ts';
 import type { Payment } from '../payment.ts';

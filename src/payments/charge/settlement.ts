@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import type { Money } from '../../processors/event.ts';
+import type { Money } from '../../processors/reports.ts';
 import type { Write } from '../../storage/engine.ts';
 import { hasEnded, isFinal, transitionCharge, transitionProvenCharge } from '../charge-state.ts';
 import type { PaymentContext, SettleChargeContext } from '../context.ts';

@@ -7,10 +7,10 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import { idleConnectionMs, replyBytesMax } from './limits.ts';
-import type { Throttle } from './pace.ts';
+import type { Unknown } from '../processor.ts';
+import type { Throttle } from './throttle.ts';
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string | number>>;
@@ -19,6 +19,11 @@ export interface OutgoingRequest {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Size limit of one reply. A page of 100 payments with all their fields is under 1 MiB. */
+const replyBytesMax = 16 * 1024 * 1024;
+/** Shorter than the idle time-out of common load balancers (60 s at AWS, 75 s at nginx); long enough for a busy shop. */
+const idleConnectionMs = 10_000;
 
 export interface Reply {
   readonly status: number;
@@ -144,4 +149,52 @@ async function readText(response: IncomingMessage): Promise<string> {
 function reasonOf(error: Error & { readonly code?: unknown }): string {
   if (typeof error.code === 'string') return error.code;
   return ['aborted', 'timed out', 'too large', 'cut'].find((known) => known === error.message) ?? error.name;
+}
+
+/**
+ * Counts the sends of each request under way, by idempotency key. An adapter's HTTP client counts every send here, so
+ * that a resend by a vendor's library cannot go unnoticed.
+ */
+export class Sends {
+  readonly #calls = new Map<string, Call>();
+
+  /** The HTTP client calls this just before each send, with any key. */
+  count(idempotencyKey: string): void {
+    const call = this.#calls.get(idempotencyKey);
+    if (call !== undefined) call.sends++;
+  }
+
+  /**
+   * Makes one call and returns its outcome. A rejection counts only if there was a single send: after a resend, the
+   * rejection may belong to the second request while the first was carried out.
+   */
+  async only<Outcome extends { readonly kind: string; readonly detail?: string }>(
+    idempotencyKey: string,
+    call: () => Promise<Outcome>,
+  ): Promise<Outcome | Unknown> {
+    const counted = this.#calls.get(idempotencyKey) ?? { sends: 0, users: 0 };
+    this.#calls.set(idempotencyKey, counted);
+    counted.users++;
+    try {
+      const outcome = await call();
+      if (counted.sends <= 1 || !isRejection(outcome)) return outcome;
+      return { kind: 'unknown', detail: `rejected after ${counted.sends} sends: ${detailOf(outcome)}` };
+    } finally {
+      if (--counted.users === 0) this.#calls.delete(idempotencyKey);
+    }
+  }
+}
+
+/** The sends of one key while a call with it is under way. */
+interface Call {
+  sends: number;
+  users: number;
+}
+
+function isRejection({ kind }: { readonly kind: string }): boolean {
+  return kind === 'not_attempted' || kind === 'rejected' || kind === 'declined';
+}
+
+function detailOf(outcome: { readonly kind: string; readonly detail?: string }): string {
+  return outcome.detail ?? outcome.kind;
 }

@@ -4,8 +4,10 @@ import { dirname } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { SettingsError } from '../../errors.ts';
 import type { LedgerEntry } from './ledger.ts';
-import { ledgerChunkBytes } from './limits.ts';
 import { MemoryLedger } from './memory-ledger.ts';
+
+/** Read from the file in one turn of the event loop: some 1,000 charges, which take some milliseconds. */
+export const ledgerChunkBytes = 256 * 1024;
 
 /**
  * The ledger in a file, one entry a line, for any number of processes. A process appends the entry of a request, then reads

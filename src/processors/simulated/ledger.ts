@@ -44,6 +44,8 @@ export interface LedgerChallenge {
   readonly returnUrl: string;
 }
 
+export type FoundChallenge = LedgerChallenge & { readonly reply: LedgerReply };
+
 export interface LedgerRefundRequest {
   readonly key: string;
   readonly refundId: string;
@@ -79,24 +81,36 @@ export interface LedgerRecords {
 export const unnamedLedger = 'simulated';
 
 /** The simulated processor's ledger; it may be in a file, or in another process. */
-export interface SimulatedLedger {
-  charge(request: LedgerRequest): Promise<LedgerReply>;
+export abstract class SimulatedLedger {
+  abstract charge(request: LedgerRequest): Promise<LedgerReply>;
   /** Blocks the key of a charge, or returns the outcome of that charge. */
-  cancel(key: string): Promise<LedgerCancelReply>;
-  refund(request: LedgerRefundRequest): Promise<LedgerRefundReply>;
-  /** The charge of a payment. */
-  findCharge(paymentId: string): Promise<LedgerCharge | undefined>;
-  findChargeById(chargeId: string): Promise<LedgerCharge | undefined>;
-  findRefund(refundId: string): Promise<LedgerRefund | undefined>;
+  abstract cancel(key: string): Promise<LedgerCancelReply>;
+  abstract refund(request: LedgerRefundRequest): Promise<LedgerRefundReply>;
   /** A challenge, and what has become of its charge. */
-  findChallenge(id: string): Promise<(LedgerChallenge & { readonly reply: LedgerReply }) | undefined>;
+  abstract findChallenge(id: string): Promise<FoundChallenge | undefined>;
   /** The challenges that their cardholders have not decided. */
-  openChallenges(): Promise<readonly LedgerChallenge[]>;
+  abstract openChallenges(): Promise<readonly LedgerChallenge[]>;
   /** Records the decision of the cardholder; the first one counts, and none after a cancellation. */
-  decide(challengeId: string, isApproved: boolean): Promise<void>;
-  records(): Promise<LedgerRecords>;
-  /** Tells this ledger from every other one; `simulated` for one of an earlier version, or in memory. */
-  ledgerId(): Promise<string>;
+  abstract decide(challengeId: string, isApproved: boolean): Promise<void>;
+  abstract records(): Promise<LedgerRecords>;
+
+  /** The charge of a payment. */
+  async findCharge(paymentId: string): Promise<LedgerCharge | undefined> {
+    return (await this.records()).charges.find((charge) => charge.paymentId === paymentId);
+  }
+
+  async findChargeById(chargeId: string): Promise<LedgerCharge | undefined> {
+    return (await this.records()).charges.find((charge) => charge.chargeId === chargeId);
+  }
+
+  async findRefund(refundId: string): Promise<LedgerRefund | undefined> {
+    return (await this.records()).refunds.find((refund) => refund.refundId === refundId);
+  }
+
+  /** Distinguishes this ledger from every other one; `simulated` for one in memory. */
+  async ledgerId(): Promise<string> {
+    return (await this.records()).id ?? unnamedLedger;
+  }
 }
 
 /**

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { commonDeclineCodes } from '../processor.ts';
 import {
+  type FoundChallenge,
   type LedgerCancelReply,
   type LedgerChallenge,
   type LedgerCharge,
@@ -11,10 +13,10 @@ import {
   type LedgerRefundRequest,
   type LedgerReply,
   type LedgerRequest,
-  type SimulatedLedger,
+  refundScripts,
+  SimulatedLedger,
   unnamedLedger,
 } from './ledger.ts';
-import { entryOf, slowReplyMs } from './tokens.ts';
 
 /**
  * A ledger in memory, scripted by its tokens: `tok_paid` (and `tok_visa`, so that a request written for Stripe's
@@ -22,14 +24,12 @@ import { entryOf, slowReplyMs } from './tokens.ts';
  * a paid charge `tok_refund_pending`, `tok_refund_rejected`, `tok_refund_lost_reply`. As at a real processor, a repeated
  * key does nothing and returns the first reply.
  */
-export class MemoryLedger implements SimulatedLedger {
+export class MemoryLedger extends SimulatedLedger {
   id: string = unnamedLedger;
   #isNew = true;
   readonly charges: LedgerCharge[] = [];
   readonly refunds: LedgerRefund[] = [];
-  readonly #chargesByPayment = new Map<string, LedgerCharge>();
   readonly #chargesById = new Map<string, LedgerCharge>();
-  readonly #refundsById = new Map<string, LedgerRefund>();
   /** By charge id. */
   readonly #amountsRefunded = new Map<string, number>();
   /** By key. */
@@ -70,22 +70,7 @@ export class MemoryLedger implements SimulatedLedger {
     return script === 'refund_lost_reply' ? { kind: 'lost' } : reply;
   }
 
-  async findCharge(paymentId: string): Promise<LedgerCharge | undefined> {
-    await this.refresh();
-    return this.#chargesByPayment.get(paymentId);
-  }
-
-  async findChargeById(chargeId: string): Promise<LedgerCharge | undefined> {
-    await this.refresh();
-    return this.#chargesById.get(chargeId);
-  }
-
-  async findRefund(refundId: string): Promise<LedgerRefund | undefined> {
-    await this.refresh();
-    return this.#refundsById.get(refundId);
-  }
-
-  async findChallenge(id: string) {
+  async findChallenge(id: string): Promise<FoundChallenge | undefined> {
     await this.refresh();
     const challenge = this.#challenges.get(id);
     if (challenge === undefined) return undefined;
@@ -107,11 +92,6 @@ export class MemoryLedger implements SimulatedLedger {
   async records(): Promise<LedgerRecords> {
     await this.refresh();
     return this;
-  }
-
-  async ledgerId(): Promise<string> {
-    await this.refresh();
-    return this.id;
   }
 
   /** Applies the entries that other processes have recorded. A ledger in memory has none. */
@@ -152,9 +132,8 @@ export class MemoryLedger implements SimulatedLedger {
   }
 
   #applyCharge(charge: LedgerCharge): void {
-    const { key, paymentId, chargeId } = charge;
+    const { key, chargeId } = charge;
     this.charges.push(charge);
-    if (!this.#chargesByPayment.has(paymentId)) this.#chargesByPayment.set(paymentId, charge);
     this.#chargesById.set(chargeId, charge);
     this.#chargeReplies.set(key, { kind: 'paid', chargeId });
   }
@@ -173,9 +152,8 @@ export class MemoryLedger implements SimulatedLedger {
   }
 
   #applyRefund(refund: LedgerRefund): void {
-    const { key, refundId, chargeId, amount, ledgerRefundId, isPending } = refund;
+    const { key, chargeId, amount, ledgerRefundId, isPending } = refund;
     this.refunds.push(refund);
-    this.#refundsById.set(refundId, refund);
     this.#amountsRefunded.set(chargeId, (this.#amountsRefunded.get(chargeId) ?? 0) + amount);
     this.#refundReplies.set(key, { kind: isPending ? 'pending' : 'refunded', ledgerRefundId });
   }
@@ -197,3 +175,43 @@ function recorded<Reply>(reply: Reply | undefined): Reply {
 
 /** The reply to a request with a blocked key. */
 const canceledReply: LedgerReply = { kind: 'error' };
+
+/** Tokens that decline: `tok_<decline code>`. */
+export const decliningTokens = commonDeclineCodes;
+
+/** Tokens that pay: `tok_<word>`. */
+const payingTokens = ['paid', 'visa', 'slow', 'lost_reply'];
+
+export const slowReplyMs = 2_000;
+
+/** What a charge request does, by its token. */
+function entryOf(request: LedgerRequest): LedgerEntry {
+  const { key, token } = request;
+  const word = wordOf(token);
+  const declineCode = decliningTokens.find((code) => code === word);
+  if (declineCode !== undefined) return { kind: 'reply', key, reply: { kind: 'declined', declineCode } };
+  if (word === 'requires_action') return challengeOf(request);
+  const refunds = refundScripts.find((script) => script === word);
+  if (refunds === undefined && !payingTokens.some((paying) => paying === word))
+    return { kind: 'reply', key, reply: { kind: 'no_such_token' } };
+  const charge = chargeOf(request);
+  return { kind: 'charge', charge: refunds === undefined ? charge : { ...charge, refunds } };
+}
+
+function chargeOf({ key, paymentId, amount, currency, request, metadata }: LedgerRequest): LedgerCharge {
+  const chargeId = `ch_simulated_${randomBytes(12).toString('hex')}`;
+  const recorded = { ...(request && { request }), ...(metadata && { metadata }) };
+  return { key, paymentId, amount, currency, chargeId, madeAt: Date.now(), ...recorded };
+}
+
+function challengeOf(request: LedgerRequest): LedgerEntry {
+  const { key, returnUrl } = request;
+  if (returnUrl === undefined)
+    return { kind: 'reply', key, reply: { kind: 'declined', declineCode: 'authentication_required' } };
+  const challengeId = randomBytes(16).toString('hex');
+  return { kind: 'challenge', challenge: { challengeId, charge: chargeOf(request), returnUrl } };
+}
+
+function wordOf(token: string): string | undefined {
+  return /^tok_([a-z_]+)$/.exec(token)?.[1];
+}

@@ -1,24 +1,25 @@
 import { sendOnce } from '../sending/send-once.ts';
 import {
+  type FoundChallenge,
   type LedgerCancelReply,
   type LedgerChallenge,
-  type LedgerCharge,
   type LedgerRecords,
-  type LedgerRefund,
   type LedgerRefundReply,
   type LedgerRefundRequest,
   type LedgerReply,
   type LedgerRequest,
-  type SimulatedLedger,
-  unnamedLedger,
+  SimulatedLedger,
 } from './ledger.ts';
-import { callMsMax } from './limits.ts';
+
+/** Longer than the time-out of any caller. */
+const callMsMax = 60_000;
 
 /** A ledger in a separate process, over HTTP on loopback. Rejects as `sendOnce` does. */
-export class RemoteLedger implements SimulatedLedger {
+export class RemoteLedger extends SimulatedLedger {
   readonly #origin: string;
 
   constructor(origin: string) {
+    super();
     this.#origin = origin;
   }
 
@@ -34,24 +35,8 @@ export class RemoteLedger implements SimulatedLedger {
     return this.#call('/refunds', request);
   }
 
-  async findCharge(paymentId: string): Promise<LedgerCharge | undefined> {
-    return (await this.records()).charges.find((charge) => charge.paymentId === paymentId);
-  }
-
-  async findChargeById(chargeId: string): Promise<LedgerCharge | undefined> {
-    return (await this.records()).charges.find((charge) => charge.chargeId === chargeId);
-  }
-
-  async findRefund(refundId: string): Promise<LedgerRefund | undefined> {
-    return (await this.records()).refunds.find((refund) => refund.refundId === refundId);
-  }
-
-  async findChallenge(id: string) {
-    const { found } = await this.#call<{ found?: Awaited<ReturnType<SimulatedLedger['findChallenge']>> }>(
-      '/challenges',
-      { id },
-    );
-    return found;
+  async findChallenge(id: string): Promise<FoundChallenge | undefined> {
+    return (await this.#call<{ found?: FoundChallenge }>('/challenges', { id })).found;
   }
 
   async openChallenges(): Promise<readonly LedgerChallenge[]> {
@@ -64,10 +49,6 @@ export class RemoteLedger implements SimulatedLedger {
 
   records(): Promise<LedgerRecords> {
     return this.#call('/records');
-  }
-
-  async ledgerId(): Promise<string> {
-    return (await this.records()).id ?? unnamedLedger;
   }
 
   async #call<Reply>(path: string, json?: unknown): Promise<Reply> {

@@ -1,23 +1,27 @@
 import type { Challenge, Challenges } from '../challenges.ts';
-import { inTime } from '../in-time.ts';
 import type {
+  Account,
   CanceledCharge,
   CancelOutcome,
   ChargeOutcome,
   ChargeRequest,
+  Check,
   ConnectedProcessor,
   LookUp,
   NotAttempted,
+  OpenAttempt,
   Owner,
+  Period,
+  ProcessorCharge,
   RefundOutcome,
   RefundRequest,
   SoughtCharge,
   SoughtRefund,
   Unknown,
 } from '../processor.ts';
+import { inTime } from '../sending/in-time.ts';
 import { NotSentError } from '../sending/send-once.ts';
-import { account, charges, check, late, openAttempts, unreachable } from './account.ts';
-import type { LedgerRefundReply, LedgerReply, SimulatedLedger } from './ledger.ts';
+import type { LedgerCharge, LedgerRefundReply, LedgerReply, SimulatedLedger } from './ledger.ts';
 
 /** The ledger never forgets a key. */
 const keyLifeMs = 365 * 24 * 60 * 60 * 1_000;
@@ -227,4 +231,47 @@ function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number)
     timeoutMs,
     late,
   );
+}
+
+/** The account of the simulated processor, and its records. */
+
+const late: Unknown = { kind: 'unknown', detail: 'no reply in time' };
+const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be reached' };
+
+function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
+  const checked = ledger.records().then(
+    (): Check => ({ kind: 'well' }),
+    (): Check => unreachable,
+  );
+  return inTime(checked, timeoutMs, late);
+}
+
+async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
+  const { charges, refunds } = await ledger.records();
+  const refunded = new Map<string, number>();
+  for (const { chargeId, amount } of refunds) refunded.set(chargeId, (refunded.get(chargeId) ?? 0) + amount);
+  for (const charge of charges) {
+    const { chargeId, madeAt } = charge;
+    if (madeAt < from || madeAt >= until) continue;
+    yield { chargeId, amountRefunded: refunded.get(chargeId) ?? 0, ...recordedOf(charge) };
+  }
+}
+
+/** All of them: a challenge has no end of its own. */
+async function* openAttempts(ledger: SimulatedLedger): AsyncGenerator<OpenAttempt> {
+  for (const { challengeId, charge } of await ledger.openChallenges())
+    yield { attemptId: challengeId, ...recordedOf(charge) };
+}
+
+function recordedOf({ paymentId, amount, currency, request, metadata }: LedgerCharge) {
+  return { paymentId, amount, currency, ...(request && { request }), ...(metadata && { metadata }) };
+}
+
+/** Each ledger is an account of its own. */
+function account(ledger: SimulatedLedger, timeoutMs: number): Promise<Account> {
+  const read = ledger.ledgerId().then(
+    (id): Account => ({ kind: 'account', id, mode: 'test' }),
+    (): Account => unreachable,
+  );
+  return inTime(read, timeoutMs, late);
 }

@@ -1,6 +1,6 @@
-import { inTime } from '../in-time.ts';
-import type { Account, Mode } from '../processor.ts';
-import type { Sends } from '../sending/sends.ts';
+import type { Account, Check, Mode } from '../processor.ts';
+import { outcomeInTime } from '../sending/in-time.ts';
+import type { Sends } from '../sending/send-once.ts';
 import type { SharedListing } from '../sending/shared-listing.ts';
 import { type Json, objectOf, type SquareApi, SquareError, textOf } from './api.ts';
 import { faultOf } from './errors.ts';
@@ -52,5 +52,23 @@ export async function account({ api, locationId, mode }: SquareAccount, timeoutM
         ? { kind: 'withheld', ...inMode }
         : { kind: 'unknown', detail: faultOf(error).detail },
   );
-  return inTime<Account>(read, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+  return outcomeInTime(read, timeoutMs);
+}
+
+/**
+ * Lists one payment of our location, because looking up a charge needs the same permission
+ * (https://developer.squareup.com/reference/square/payments-api/list-payments).
+ */
+export async function check(account: SquareAccount, timeoutMs: number): Promise<Check> {
+  const query = { limit: '1', ...locationQuery(account) };
+  const listed = account.api.get('/v2/payments', query, { timeoutMs }).then(
+    (): Check => ({ kind: 'well' }),
+    (error: unknown): Check => {
+      const { status, detail } = faultOf(error);
+      // 404 and 400 mean a wrong location.
+      const isRejected = status !== undefined && status >= 400 && status < 408;
+      return { kind: isRejected ? 'rejected' : 'unknown', detail };
+    },
+  );
+  return outcomeInTime(listed, timeoutMs);
 }

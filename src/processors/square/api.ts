@@ -1,6 +1,6 @@
-import type { Throttle } from '../sending/pace.ts';
+import type { Sends } from '../sending/send-once.ts';
 import { type Reply, sendOnce } from '../sending/send-once.ts';
-import type { Sends } from '../sending/sends.ts';
+import type { Throttle } from '../sending/throttle.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 

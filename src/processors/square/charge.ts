@@ -1,6 +1,6 @@
-import type { Succeeded } from '../event.ts';
-import { inTime } from '../in-time.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
+import type { Succeeded } from '../reports.ts';
+import { outcomeInTime } from '../sending/in-time.ts';
 import { locationQuery, moneyOf, type SquareAccount } from './account.ts';
 import { type Json, objectOf, objectsOf, textOf } from './api.ts';
 import { type Fault, faultOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
@@ -29,7 +29,7 @@ export function charge(account: SquareAccount, request: ChargeRequest): Promise<
       .post('/v2/payments', body, { timeoutMs, isRecovery })
       .then((reply) => outcomeOfPayment(objectOf(reply.payment)), outcomeOfError),
   );
-  return inTime<ChargeOutcome>(charged, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+  return outcomeInTime(charged, timeoutMs);
 }
 
 /** Square's limit (https://developer.squareup.com/reference/square/payments-api/create-payment). */

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../event.ts';
+import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../reports.ts';
 import { type Json, objectOf, textOf } from './api.ts';
 import { outcomeOfPayment } from './charge.ts';
 import { paymentIdOf } from './look-up.ts';

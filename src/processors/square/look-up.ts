@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTime } from '../in-time.ts';
 import type {
   CanceledCharge,
   CancelOutcome,
@@ -11,6 +10,7 @@ import type {
   SoughtCharge,
   Unknown,
 } from '../processor.ts';
+import { outcomeInTime } from '../sending/in-time.ts';
 import { locationQuery, type Payments, type SquareAccount } from './account.ts';
 import { type Json, objectOf, SquareError, textOf } from './api.ts';
 import { outcomeOfPayment, totalOf } from './charge.ts';
@@ -109,7 +109,7 @@ export async function findOwner(
         ? { kind: 'owner', paymentId: undefined, isPaid: false }
         : { kind: 'unknown', detail: faultOf(error).detail },
   );
-  return inTime<Owner | Unknown>(found, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
+  return outcomeInTime(found, timeoutMs, 'no look-up in time');
 }
 
 function ownerOf({ reference_id, status }: Json): Owner {

@@ -1,5 +1,5 @@
-import { inTime } from '../in-time.ts';
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
+import { outcomeInTime } from '../sending/in-time.ts';
 import { moneyOf, type SquareAccount } from './account.ts';
 import { type Json, objectOf, textOf } from './api.ts';
 import { faultOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
@@ -21,7 +21,7 @@ export function refund({ api, sends }: SquareAccount, request: RefundRequest): P
       .post('/v2/refunds', body, { timeoutMs, isRecovery })
       .then((reply) => outcomeOfRefund(objectOf(reply.refund)), outcomeOfError),
   );
-  return inTime<RefundOutcome>(refunded, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+  return outcomeInTime(refunded, timeoutMs);
 }
 
 /**
@@ -45,7 +45,7 @@ export async function findRefund(
     }
     return { kind: 'absent' };
   })().catch((error: unknown) => ({ kind: 'unknown', detail: faultOf(error).detail }) as const);
-  return inTime(looking, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
+  return outcomeInTime(looking, timeoutMs, 'no look-up in time');
 }
 
 /** @returns our refund id from a reason; undefined if another system made the refund */

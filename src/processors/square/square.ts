@@ -1,11 +1,10 @@
 import type { ConnectedProcessor, Mode } from '../processor.ts';
-import { Throttle } from '../sending/pace.ts';
-import { Sends } from '../sending/sends.ts';
+import { Sends } from '../sending/send-once.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
-import { account, type Payments, type SquareAccount } from './account.ts';
+import { Throttle } from '../sending/throttle.ts';
+import { account, check, type Payments, type SquareAccount } from './account.ts';
 import { SquareApi } from './api.ts';
 import { charge } from './charge.ts';
-import { check } from './check.ts';
 import { faultOf } from './errors.ts';
 import { readEvent } from './event.ts';
 import {

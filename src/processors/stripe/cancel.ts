@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
-import { inTime } from '../in-time.ts';
 import type { CanceledCharge, CancelOutcome, Unknown } from '../processor.ts';
+import { outcomeInTime } from '../sending/in-time.ts';
 import { detailOf, isOfAnotherRequest, isReplayed } from './errors.ts';
 import { findIntent, type Intents, outcomeOfFound, pageMsMax } from './look-up.ts';
 
@@ -29,7 +29,7 @@ export async function cancelCharge(
   const work = cancel(client, intents, canceled).catch(
     (error: unknown): Unknown => ({ kind: 'unknown', detail: detailOf(error) }),
   );
-  return inTime<CancelOutcome>(work, canceled.timeoutMs, { kind: 'unknown', detail: 'not canceled in time' });
+  return outcomeInTime(work, canceled.timeoutMs, 'not canceled in time');
 }
 
 async function cancel(client: Stripe, intents: Intents, canceled: CanceledCharge): Promise<CancelOutcome> {

@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import type { Declined, Succeeded } from '../event.ts';
-import { inTime } from '../in-time.ts';
-import { type ChargeOutcome, type ChargeParam, type ChargeRequest, requestText } from '../processor.ts';
-import type { Sends } from '../sending/sends.ts';
+import {
+  type ChargeOutcome,
+  type ChargeParam,
+  type ChargeRequest,
+  type RequiresAction,
+  requestText,
+} from '../processor.ts';
+import type { Declined, Succeeded } from '../reports.ts';
+import { inTime } from '../sending/in-time.ts';
+import type { Sends } from '../sending/send-once.ts';
 import { amountProblem, isoAmount, stripeAmount } from './amount.ts';
-import { authenticationParameters, requiredAction } from './authentication.ts';
 import { detailOf, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
 
 /** The key of our payment id in Stripe's metadata. */
@@ -195,4 +200,31 @@ function openAttempt(intent: Stripe.PaymentIntent | undefined): OpenAttempt {
 function declined(declineCode: string, open: OpenAttempt): ChargeOutcome {
   const authenticationRequired = declineCode === 'authentication_required';
   return { kind: 'declined', declineCode, authenticationRequired, ...open };
+}
+
+/**
+ * The parameters that decide what happens when the cardholder's bank requires authentication: the intent waits for the
+ * cardholder, or, when they cannot come back, it fails at once.
+ */
+function authenticationParameters(
+  returnUrl: string | undefined,
+): Pick<Stripe.PaymentIntentCreateParams, 'return_url' | 'error_on_requires_action'> {
+  return returnUrl === undefined ? { error_on_requires_action: true } : { return_url: returnUrl };
+}
+
+/**
+ * What the cardholder must do next (https://docs.stripe.com/api/payment_intents/object#payment_intent_object-next_action):
+ * go to the bank's page, or let Stripe.js show it by the client secret. Undefined if the intent names no page, as without a
+ * `return_url`.
+ */
+export function requiredAction({
+  id,
+  status,
+  next_action: next,
+  client_secret: secret,
+}: Stripe.PaymentIntent): RequiresAction | undefined {
+  const url = next?.redirect_to_url?.url;
+  if (status !== 'requires_action' || typeof url !== 'string') return undefined;
+  const shown = secret === null ? {} : { client_secret: secret };
+  return { kind: 'requires_action', attemptId: id, action: { type: 'redirect', url, ...shown } };
 }

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../event.ts';
+import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../reports.ts';
 import { isoAmount } from './amount.ts';
 import { outcomeOfIntent, paymentIdKey } from './charge.ts';
 import { refundIdKey, stateOfRefund } from './refund.ts';

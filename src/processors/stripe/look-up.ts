@@ -1,5 +1,4 @@
 import type { Stripe } from 'stripe';
-import { inTime } from '../in-time.ts';
 import {
   type ChargeOutcome,
   type LookUp,
@@ -11,10 +10,10 @@ import {
   type SoughtCharge,
   type Unknown,
 } from '../processor.ts';
+import { inTime, outcomeInTime } from '../sending/in-time.ts';
 import type { SharedListing } from '../sending/shared-listing.ts';
 import { isoAmount } from './amount.ts';
-import { requiredAction } from './authentication.ts';
-import { outcomeOfIntent, paymentIdKey, requestKey } from './charge.ts';
+import { outcomeOfIntent, paymentIdKey, requestKey, requiredAction } from './charge.ts';
 import { detailOf } from './errors.ts';
 
 /** Stripe's maximum. */
@@ -113,7 +112,7 @@ export async function findOwner(
         ? { kind: 'owner', paymentId: undefined, isPaid: false }
         : { kind: 'unknown', detail: detailOf(error) },
   );
-  return inTime<Owner | Unknown>(found, timeoutMs, { kind: 'unknown', detail: 'no look-up in time' });
+  return outcomeInTime(found, timeoutMs, 'no look-up in time');
 }
 
 /** Yields the charges that have moved money. */

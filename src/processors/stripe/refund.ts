@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
-import { inTime } from '../in-time.ts';
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
-import type { Sends } from '../sending/sends.ts';
+import { outcomeInTime } from '../sending/in-time.ts';
+import type { Sends } from '../sending/send-once.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { paymentIdKey } from './charge.ts';
 import { detailOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
@@ -23,7 +23,7 @@ export async function refund(client: Stripe, sends: Sends, request: RefundReques
   const refunded = sends.only(processorKey, () =>
     client.refunds.create(params, options).then(outcomeOfRefund, outcomeOfError),
   );
-  return inTime<RefundOutcome>(refunded, timeoutMs, { kind: 'unknown', detail: 'no reply in time' });
+  return outcomeInTime(refunded, timeoutMs);
 }
 
 /** Reads all refunds of the charge: they are few. */
@@ -35,7 +35,7 @@ export async function findRefund(client: Stripe, sought: SoughtRefund): Promise<
     }
     return { kind: 'absent' };
   })().catch((error: unknown) => ({ kind: 'unknown', detail: detailOf(error) }) as const);
-  return inTime(looking, timeout, { kind: 'unknown', detail: 'no look-up in time' });
+  return outcomeInTime(looking, timeout, 'no look-up in time');
 }
 
 /** https://docs.stripe.com/api/refunds/object#refund_object-status */

@@ -1,19 +1,17 @@
 import type { Stripe } from 'stripe';
 import type { ConnectedProcessor } from '../processor.ts';
-import { Throttle } from '../sending/pace.ts';
-import { Sends } from '../sending/sends.ts';
+import { Sends, sendOnce } from '../sending/send-once.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
-import { account } from './account.ts';
+import { Throttle } from '../sending/throttle.ts';
+import { account, check } from './account.ts';
 import { cancelCharge, workMsMax } from './cancel.ts';
 import { charge, isSingleUse } from './charge.ts';
-import { check } from './check.ts';
 import { detailOf } from './errors.ts';
 import { readEvent } from './event.ts';
-import { stripeHttpClient } from './http-client.ts';
 import { charges, findCharge, findOwner, type Intents, intentsOf, openAttempts } from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
 
-export interface StripeSettings {
+interface StripeSettings {
   readonly key: string;
   /** Origin of the API, for instance `https://api.stripe.com`. */
   readonly apiBase: string;
@@ -82,5 +80,53 @@ export async function stripeProcessor(settings: StripeSettings): Promise<Connect
     account: (timeoutMs) => account(buyers, key, timeoutMs),
     check: (timeoutMs) => check(buyers, timeoutMs),
     readEvent: async (delivery) => readEvent(buyers, webhookSecrets, delivery),
+  };
+}
+
+interface ClientOptions {
+  readonly sends: Sends;
+  /** Only for recovery: a buyer's charge does not wait. */
+  readonly pace?: Throttle | undefined;
+}
+
+type Headers = Readonly<Record<string, string | number | string[]>>;
+
+/**
+ * The HTTP client below Stripe's SDK. The SDK's default client resends a request once after ECONNRESET and EPIPE, even
+ * with `maxNetworkRetries: 0` (`_shouldRetry` in its RequestSender). If Stripe then rejects the second request, a charge
+ * that was made looks like one that was not. The errors of `sendOnce` have no code that the SDK resends after, and every
+ * send is counted.
+ */
+function stripeHttpClient({ sends, pace }: ClientOptions) {
+  return {
+    getClientName: () => 'counterfoil',
+    makeRequest: async (
+      host: string,
+      port: string,
+      path: string,
+      method: string,
+      headers: Headers,
+      requestData: string,
+      protocol: string,
+      timeoutMs: number,
+    ) => {
+      const key = headers['Idempotency-Key'];
+      if (typeof key === 'string') sends.count(key);
+      const url = new URL(`${protocol}://${host}:${port}${path}`);
+      const sent = headers as Readonly<Record<string, string | number>>;
+      const reply = await sendOnce(
+        { url, method, headers: sent, body: requestData || undefined, timeoutMs },
+        pace,
+      );
+      return {
+        getStatusCode: () => reply.status,
+        getHeaders: () => reply.headers as Record<string, string>,
+        getRawResponse: () => ({}),
+        toStream: () => {
+          throw new Error('streamed replies are not supported');
+        },
+        toJSON: async () => JSON.parse(reply.text),
+      };
+    },
   };
 }

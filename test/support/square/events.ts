@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Delivery } from '../../../src/processors/event.ts';
+import type { Delivery } from '../../../src/processors/reports.ts';
 
 /** A delivery of an event, signed as https://developer.squareup.com/docs/webhooks/step3validate describes. */
 export function signedDelivery(

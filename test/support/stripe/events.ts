@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { Delivery } from '../../../src/processors/event.ts';
+import type { Delivery } from '../../../src/processors/reports.ts';
 import type { Charge, Dispute, Intent, Refund, StripeRecords } from './objects.ts';
 
 export interface StripeEvent {

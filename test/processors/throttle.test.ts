@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { circuitFailuresMax } from '../../src/processors/sending/limits.ts';
-import { Throttle } from '../../src/processors/sending/pace.ts';
 import { SharedListing } from '../../src/processors/sending/shared-listing.ts';
+import { circuitFailuresMax, Throttle } from '../../src/processors/sending/throttle.ts';
 
 test('recovery never exceeds its rate, however many calls wait', async () => {
   const pace = new Throttle(200);

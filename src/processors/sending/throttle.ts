@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTime } from '../in-time.ts';
-import { circuitFailuresMax, circuitPauseMs } from './limits.ts';
+import { inTime } from './in-time.ts';
+
+/** Recovery pauses after this many failed calls in a row: a processor that is down fails them all. */
+export const circuitFailuresMax = 10;
+/** Then one call is tried: a call in this time is no burden, and items that open charges hold wait for the processor's return. */
+export const circuitPauseMs = 2_000;
 
 /**
  * Spaces recovery's calls to one processor evenly below a rate, because buyers' charges share the processor's rate limit.

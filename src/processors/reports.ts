@@ -54,6 +54,38 @@ export interface Declined {
   readonly openAttemptId?: string;
 }
 
+/** The cardholder must authenticate this attempt at their bank; nothing is charged before. */
+export interface RequiresAction {
+  readonly kind: 'requires_action';
+  /** The processor's id of the attempt. */
+  readonly attemptId: string;
+  readonly action: NextAction;
+}
+
+/** What the cardholder must do next, as callers receive it. */
+export interface NextAction {
+  readonly type: 'redirect';
+  /** The bank's page. It sends the cardholder on to `returnUrl`. */
+  readonly url: string;
+  /** For pages that show the bank's page with the processor's own script. */
+  readonly client_secret?: string;
+}
+
+/**
+ * Nothing was done: no byte of the request was sent, or the only request sent was rejected before the processor read
+ * it. After any second send a rejection is `unknown`.
+ */
+export interface NotAttempted {
+  readonly kind: 'not_attempted';
+  readonly detail: string;
+}
+
+/** Everything else: the request may or may not have been carried out. */
+export interface Unknown {
+  readonly kind: 'unknown';
+  readonly detail: string;
+}
+
 export interface ChargeChange {
   readonly about: 'charge';
   readonly paymentId: string;
@@ -80,4 +112,47 @@ export interface DisputeChange {
   readonly reason: string;
   /** Whether the processor has taken the money back: the dispute is a chargeback, and not an inquiry, and is not won. */
   readonly isWithdrawn: boolean;
+}
+
+/** What a processor keeps of a charge, as far as a restored store needs it. */
+
+/** A charge in the processor's records. */
+export interface ProcessorCharge extends RecordedCharge {
+  readonly chargeId: string;
+  /** Undefined if another system requested the charge. */
+  readonly paymentId: string | undefined;
+  readonly amountRefunded: number;
+}
+
+/** An attempt in the processor's records that waits for a cardholder, or for another card. */
+export interface OpenAttempt extends RecordedCharge {
+  readonly attemptId: string;
+  readonly paymentId: string;
+}
+
+interface RecordedCharge {
+  readonly amount: number;
+  readonly currency: string;
+  /** As the charge was requested with; absent if the processor does not keep it. */
+  readonly request?: RecordedRequest;
+  /** The caller's metadata; absent if the processor has none, or keeps none. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** What a restored store needs to know the request of a charge again. */
+export interface RecordedRequest {
+  readonly route?: string;
+  /** The digest of the caller's idempotency key. */
+  readonly keyEntry?: string;
+}
+
+/** As text for a processor that keeps texts; neither part has a space. */
+export function requestText({ route = '', keyEntry }: RecordedRequest): string {
+  return keyEntry === undefined ? route : `${route} ${keyEntry}`;
+}
+
+/** @param text of `requestText` */
+export function requestOfText(text: string): RecordedRequest {
+  const [route = '', keyEntry] = text.split(' ');
+  return { route, ...(keyEntry === undefined ? {} : { keyEntry }) };
 }
