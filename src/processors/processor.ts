@@ -20,7 +20,7 @@ export type {
   RequiresAction,
   Unknown,
 } from './reports.ts';
-export { requestOfText, requestText } from './reports.ts';
+export { parseRequestText, requestText } from './reports.ts';
 
 /**
  * The port to a payment processor. An adapter makes no decision about a payment: it calls the processor and returns

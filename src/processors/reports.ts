@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { defined } from '../defined.ts';
 
 /** The events of a processor, as its adapter reports them. */
 
@@ -152,7 +153,7 @@ export function requestText({ route = '', keyEntry }: RecordedRequest): string {
 }
 
 /** @param text of `requestText` */
-export function requestOfText(text: string): RecordedRequest {
+export function parseRequestText(text: string): RecordedRequest {
   const [route = '', keyEntry] = text.split(' ');
-  return { route, ...(keyEntry === undefined ? {} : { keyEntry }) };
+  return { route, ...defined({ keyEntry }) };
 }

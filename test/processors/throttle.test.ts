@@ -4,28 +4,28 @@ import { SharedListing } from '../../src/processors/sending/shared-listing.ts';
 import { circuitFailuresMax, Throttle } from '../../src/processors/sending/throttle.ts';
 
 test('recovery never exceeds its rate, however many calls wait', async () => {
-  const pace = new Throttle(200);
+  const throttle = new Throttle(200);
   const startedAt = performance.now();
-  const turns = await Promise.all(Array.from({ length: 61 }, () => pace.turn(10_000)));
+  const turns = await Promise.all(Array.from({ length: 61 }, () => throttle.turn(10_000)));
   assert.ok(turns.every((turn) => turn));
   assert.ok(performance.now() - startedAt >= 60 * 5 - 5, '61 calls need 60 intervals of 5 ms');
 });
 
 test('a call whose turn would come too late is not made, and uses up no turn', async () => {
-  const pace = new Throttle(10);
-  const turns = await Promise.all(Array.from({ length: 10 }, () => pace.turn(250)));
+  const throttle = new Throttle(10);
+  const turns = await Promise.all(Array.from({ length: 10 }, () => throttle.turn(250)));
   assert.equal(turns.filter((turn) => turn).length, 3);
 });
 
 test('after consecutive failures only one trial is sent, and one success closes the circuit', async () => {
-  const pace = new Throttle(1_000_000);
+  const throttle = new Throttle(1_000_000);
   for (let failed = 0; failed < circuitFailuresMax; failed++) {
-    assert.ok(await pace.turn(1_000));
-    pace.report(false);
+    assert.ok(await throttle.turn(1_000));
+    throttle.report(false);
   }
-  assert.equal(await pace.turn(1_000), false, 'the circuit is open');
-  pace.report(true);
-  assert.ok(await pace.turn(1_000));
+  assert.equal(await throttle.turn(1_000), false, 'the circuit is open');
+  throttle.report(true);
+  assert.ok(await throttle.turn(1_000));
 });
 
 test('concurrent look-ups of the same period share one listing, and those of another period have their own', async () => {
@@ -37,7 +37,7 @@ test('concurrent look-ups of the same period share one listing, and those of ano
       yield { paymentId: undefined, found: 'another payment' };
     },
     weight: () => 2,
-    detailOf: String,
+    errorDetail: String,
   });
   const found = await Promise.all([
     listing.find('pay_1', { from: 0, until: 10 }, 5_000),
@@ -55,7 +55,7 @@ test('a list that cannot be read to its end proves nothing', async () => {
       throw new Error('page 2');
     },
     weight: () => 2,
-    detailOf: (error) => (error as Error).message,
+    errorDetail: (error) => (error as Error).message,
   });
   assert.deepEqual(await listing.find('pay_1', { from: 0, until: 1 }, 5_000), {
     kind: 'unknown',

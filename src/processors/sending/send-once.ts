@@ -15,7 +15,7 @@ interface OutgoingRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body?: string | Buffer | undefined;
-  /** Covers the whole exchange: the wait for the pace, connecting, sending, and the last byte of the reply. */
+  /** Covers the whole exchange: the wait for its turn, connecting, sending, and the last byte of the reply. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -68,16 +68,17 @@ const agents = { 'http:': new HttpAgent(agentOptions), 'https:': new HttpsAgent(
  * Rejects with NotSentError when no byte was sent, and with ReplyLostError otherwise. Neither has a `code`, because a
  * vendor's library might resend after a code that it recognizes.
  */
-export async function sendOnce(outgoing: OutgoingRequest, pace?: Throttle): Promise<Reply> {
+export async function sendOnce(outgoing: OutgoingRequest, throttle?: Throttle): Promise<Reply> {
   const deadline = performance.now() + outgoing.timeoutMs;
   if (outgoing.signal?.aborted) throw new NotSentError('aborted');
-  if (pace !== undefined && !(await pace.turn(outgoing.timeoutMs))) throw new NotSentError('no turn in time');
+  if (throttle !== undefined && !(await throttle.turn(outgoing.timeoutMs)))
+    throw new NotSentError('no turn in time');
   try {
     const reply = await exchange(outgoing, Math.max(1, deadline - performance.now()));
-    pace?.report(reply.status < 500 && reply.status !== 429);
+    throttle?.report(reply.status < 500 && reply.status !== 429);
     return reply;
   } catch (error) {
-    pace?.report(false);
+    throttle?.report(false);
     throw error;
   }
 }
@@ -103,7 +104,7 @@ function exchange(
     };
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
-    request.on('error', (error) => fail(reasonOf(error)));
+    request.on('error', (error) => fail(failureReason(error)));
     request.on('response', (response) => {
       readText(response).then(
         (text) => {
@@ -112,7 +113,7 @@ function exchange(
         },
         (error: Error) => {
           request.destroy();
-          fail(reasonOf(error));
+          fail(failureReason(error));
         },
       );
     });
@@ -146,7 +147,7 @@ async function readText(response: IncomingMessage): Promise<string> {
 }
 
 /** Prefers the system's error code: a message may repeat what was sent. */
-function reasonOf(error: Error & { readonly code?: unknown }): string {
+function failureReason(error: Error & { readonly code?: unknown }): string {
   if (typeof error.code === 'string') return error.code;
   return ['aborted', 'timed out', 'too large', 'cut'].find((known) => known === error.message) ?? error.name;
 }
@@ -178,7 +179,7 @@ export class Sends {
     try {
       const outcome = await call();
       if (counted.sends <= 1 || !isRejection(outcome)) return outcome;
-      return { kind: 'unknown', detail: `rejected after ${counted.sends} sends: ${detailOf(outcome)}` };
+      return { kind: 'unknown', detail: `rejected after ${counted.sends} sends: ${errorDetail(outcome)}` };
     } finally {
       if (--counted.users === 0) this.#calls.delete(idempotencyKey);
     }
@@ -195,6 +196,6 @@ function isRejection({ kind }: { readonly kind: string }): boolean {
   return kind === 'not_attempted' || kind === 'rejected' || kind === 'declined';
 }
 
-function detailOf(outcome: { readonly kind: string; readonly detail?: string }): string {
+function errorDetail(outcome: { readonly kind: string; readonly detail?: string }): string {
   return outcome.detail ?? outcome.kind;
 }

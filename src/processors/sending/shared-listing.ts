@@ -31,7 +31,7 @@ export interface ListingOptions<Found> {
    * 0 has failed and may be followed by one that succeeds.
    */
   readonly weight: (found: Found) => 0 | 1 | 2;
-  readonly detailOf: (error: unknown) => string;
+  readonly errorDetail: (error: unknown) => string;
 }
 
 /**
@@ -75,7 +75,7 @@ export class SharedListing<Found> {
   }
 
   async #read(group: readonly Sought<Found>[]): Promise<void> {
-    const { list, weight, detailOf } = this.#options;
+    const { list, weight, errorDetail } = this.#options;
     const byId = Map.groupBy(group, ({ paymentId }) => paymentId);
     const period = {
       from: Math.min(...group.map(({ from }) => from)),
@@ -95,7 +95,7 @@ export class SharedListing<Found> {
           sought.best === undefined ? { kind: 'absent' } : { kind: 'found', found: sought.best },
         );
     } catch (error) {
-      for (const sought of group) settle(sought, { kind: 'unknown', detail: detailOf(error) });
+      for (const sought of group) settle(sought, { kind: 'unknown', detail: errorDetail(error) });
     }
   }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { defined } from '../../defined.ts';
 import { commonDeclineCodes } from '../processor.ts';
 import {
   type FoundChallenge,
@@ -43,7 +44,7 @@ export class MemoryLedger extends SimulatedLedger {
     const before = this.#chargeReplies.get(request.key);
     if (before !== undefined) return before;
     if (request.token === 'tok_processor_error') return { kind: 'error' };
-    await this.record(entryOf(request));
+    await this.record(requestEntry(request));
     const reply = recorded(this.#chargeReplies.get(request.key));
     if (request.token === 'tok_slow') await sleep(slowReplyMs);
     return request.token === 'tok_lost_reply' ? { kind: 'lost' } : reply;
@@ -59,14 +60,14 @@ export class MemoryLedger extends SimulatedLedger {
 
   async refund(request: LedgerRefundRequest): Promise<LedgerRefundReply> {
     await this.refresh();
-    const before = this.#refundReplies.get(request.key) ?? this.#rejectionOf(request);
+    const before = this.#refundReplies.get(request.key) ?? this.#rejection(request);
     if (before !== undefined) return before;
     const script = this.#chargesById.get(request.chargeId)?.refunds;
     const ledgerRefundId = `re_simulated_${randomBytes(12).toString('hex')}`;
     const refund = { ...request, ledgerRefundId, isPending: script === 'refund_pending' };
     await this.record({ kind: 'refund', refund });
     // Another process may have refunded the rest of the charge before this entry.
-    const reply = recorded(this.#refundReplies.get(request.key) ?? this.#rejectionOf(request));
+    const reply = recorded(this.#refundReplies.get(request.key) ?? this.#rejection(request));
     return script === 'refund_lost_reply' ? { kind: 'lost' } : reply;
   }
 
@@ -126,7 +127,7 @@ export class MemoryLedger extends SimulatedLedger {
         this.#applyDecision(entry.challengeId, entry.isApproved);
         break;
       case 'refund':
-        if (!this.#refundReplies.has(entry.refund.key) && this.#rejectionOf(entry.refund) === undefined)
+        if (!this.#refundReplies.has(entry.refund.key) && this.#rejection(entry.refund) === undefined)
           this.#applyRefund(entry.refund);
     }
   }
@@ -158,7 +159,7 @@ export class MemoryLedger extends SimulatedLedger {
     this.#refundReplies.set(key, { kind: isPending ? 'pending' : 'refunded', ledgerRefundId });
   }
 
-  #rejectionOf({ chargeId, amount }: LedgerRefundRequest): LedgerRefundReply | undefined {
+  #rejection({ chargeId, amount }: LedgerRefundRequest): LedgerRefundReply | undefined {
     const charge = this.#chargesById.get(chargeId);
     if (charge === undefined) return { kind: 'no_such_charge' };
     if (charge.refunds === 'refund_rejected') return { kind: 'rejected' };
@@ -185,33 +186,29 @@ const payingTokens = ['paid', 'visa', 'slow', 'lost_reply'];
 export const slowReplyMs = 2_000;
 
 /** What a charge request does, by its token. */
-function entryOf(request: LedgerRequest): LedgerEntry {
+function requestEntry(request: LedgerRequest): LedgerEntry {
   const { key, token } = request;
-  const word = wordOf(token);
+  const word = /^tok_([a-z_]+)$/.exec(token)?.[1];
   const declineCode = decliningTokens.find((code) => code === word);
   if (declineCode !== undefined) return { kind: 'reply', key, reply: { kind: 'declined', declineCode } };
-  if (word === 'requires_action') return challengeOf(request);
+  if (word === 'requires_action') return newChallenge(request);
   const refunds = refundScripts.find((script) => script === word);
   if (refunds === undefined && !payingTokens.some((paying) => paying === word))
     return { kind: 'reply', key, reply: { kind: 'no_such_token' } };
-  const charge = chargeOf(request);
+  const charge = newCharge(request);
   return { kind: 'charge', charge: refunds === undefined ? charge : { ...charge, refunds } };
 }
 
-function chargeOf({ key, paymentId, amount, currency, request, metadata }: LedgerRequest): LedgerCharge {
+function newCharge({ key, paymentId, amount, currency, request, metadata }: LedgerRequest): LedgerCharge {
   const chargeId = `ch_simulated_${randomBytes(12).toString('hex')}`;
-  const recorded = { ...(request && { request }), ...(metadata && { metadata }) };
-  return { key, paymentId, amount, currency, chargeId, madeAt: Date.now(), ...recorded };
+  const optional = defined({ request, metadata });
+  return { key, paymentId, amount, currency, chargeId, madeAt: Date.now(), ...optional };
 }
 
-function challengeOf(request: LedgerRequest): LedgerEntry {
+function newChallenge(request: LedgerRequest): LedgerEntry {
   const { key, returnUrl } = request;
   if (returnUrl === undefined)
     return { kind: 'reply', key, reply: { kind: 'declined', declineCode: 'authentication_required' } };
   const challengeId = randomBytes(16).toString('hex');
-  return { kind: 'challenge', challenge: { challengeId, charge: chargeOf(request), returnUrl } };
-}
-
-function wordOf(token: string): string | undefined {
-  return /^tok_([a-z_]+)$/.exec(token)?.[1];
+  return { kind: 'challenge', challenge: { challengeId, charge: newCharge(request), returnUrl } };
 }

@@ -1,4 +1,4 @@
-import type { Challenge, Challenges } from '../challenges.ts';
+import { defined } from '../../defined.ts';
 import type {
   Account,
   CanceledCharge,
@@ -19,7 +19,7 @@ import type {
   SoughtRefund,
   Unknown,
 } from '../processor.ts';
-import { inTime } from '../sending/in-time.ts';
+import { outcomeInTime } from '../sending/in-time.ts';
 import { NotSentError } from '../sending/send-once.ts';
 import type { LedgerCharge, LedgerRefundReply, LedgerReply, SimulatedLedger } from './ledger.ts';
 
@@ -63,20 +63,19 @@ function charge(
   challengeUrl: ChallengeUrl,
   request: ChargeRequest,
 ): Promise<ChargeOutcome> {
-  const { paymentId, processorKey: key, amount, currency, token, returnUrl, timeoutMs } = request;
-  const returning = returnUrl === undefined ? {} : { returnUrl };
-  const { request: recordedRequest, metadata } = request;
-  const recorded = {
-    ...(recordedRequest === undefined ? {} : { request: recordedRequest }),
-    ...(metadata === undefined ? {} : { metadata }),
-  };
+  const { paymentId, processorKey: key, amount, currency, token, timeoutMs } = request;
+  const optional = defined({
+    returnUrl: request.returnUrl,
+    request: request.request,
+    metadata: request.metadata,
+  });
   const charged = ledger
-    .charge({ key, paymentId, amount, currency, token, ...returning, ...recorded })
-    .then((reply) => outcomeOf(reply, challengeUrl), outcomeOfError);
-  return inTime<ChargeOutcome>(charged, timeoutMs, late);
+    .charge({ key, paymentId, amount, currency, token, ...optional })
+    .then((reply) => chargeOutcome(reply, challengeUrl), notMade);
+  return outcomeInTime(charged, timeoutMs);
 }
 
-function outcomeOf(reply: LedgerReply, challengeUrl: ChallengeUrl): ChargeOutcome {
+function chargeOutcome(reply: LedgerReply, challengeUrl: ChallengeUrl): ChargeOutcome {
   switch (reply.kind) {
     case 'paid':
       return { kind: 'succeeded', chargeId: reply.chargeId };
@@ -105,7 +104,7 @@ function outcomeOf(reply: LedgerReply, challengeUrl: ChallengeUrl): ChargeOutcom
   }
 }
 
-function outcomeOfError(error: unknown): NotAttempted | Unknown {
+function notMade(error: unknown): NotAttempted | Unknown {
   return error instanceof NotSentError ? { kind: 'not_attempted', detail: error.message } : unreachable;
 }
 
@@ -115,49 +114,27 @@ function findCharge(
   { paymentId, attemptId, timeoutMs }: SoughtCharge,
 ): Promise<LookUp<ChargeOutcome>> {
   const found =
-    attemptId === undefined ? madeFor(ledger, paymentId) : waitingFor(ledger, challengeUrl, attemptId);
-  return inTime(
-    found.catch(() => unreachable),
-    timeoutMs,
-    late,
-  );
+    attemptId === undefined ? findMade(ledger, paymentId) : findAttempt(ledger, challengeUrl, attemptId);
+  return reply(found, timeoutMs);
 }
 
-async function madeFor(ledger: SimulatedLedger, paymentId: string): Promise<LookUp<ChargeOutcome>> {
+async function findMade(ledger: SimulatedLedger, paymentId: string): Promise<LookUp<ChargeOutcome>> {
   const made = await ledger.findCharge(paymentId);
   if (made === undefined) return { kind: 'absent' };
   const { chargeId, amount, currency } = made;
   return { kind: 'succeeded', chargeId, taken: { amount, currency } };
 }
 
-async function waitingFor(
+async function findAttempt(
   ledger: SimulatedLedger,
   challengeUrl: ChallengeUrl,
   attemptId: string,
 ): Promise<LookUp<ChargeOutcome>> {
   const challenge = await ledger.findChallenge(attemptId);
   if (challenge === undefined) return { kind: 'absent' };
-  const outcome = outcomeOf(challenge.reply, challengeUrl);
+  const outcome = chargeOutcome(challenge.reply, challengeUrl);
   if (outcome.kind !== 'not_attempted') return outcome;
   return { kind: 'declined', declineCode: 'canceled', authenticationRequired: false };
-}
-
-/** The bank's page is served by this service: a person plays the cardholder. */
-export function challengesOf(ledger: SimulatedLedger): Challenges {
-  const find = async (id: string): Promise<Challenge | undefined> => {
-    const challenge = await ledger.findChallenge(id);
-    if (challenge === undefined) return undefined;
-    const { charge, returnUrl, reply } = challenge;
-    const { amount, currency } = charge;
-    return { amount, currency, returnUrl, isOpen: reply.kind === 'challenge' };
-  };
-  return {
-    find,
-    decide: async (id, isApproved) => {
-      await ledger.decide(id, isApproved);
-      return find(id);
-    },
-  };
 }
 
 function cancelCharge(
@@ -165,32 +142,29 @@ function cancelCharge(
   { processorKey, attemptId, timeoutMs }: CanceledCharge,
 ): Promise<CancelOutcome> {
   // A store that has adopted an attempt does not know the key of its request.
-  const key = attemptId === undefined ? Promise.resolve(processorKey) : keyOfChallenge(ledger, attemptId);
+  const key = attemptId === undefined ? Promise.resolve(processorKey) : challengeKey(ledger, attemptId);
   const canceled = key
     .then((known) => ledger.cancel(known ?? processorKey))
-    .then(
-      (reply): CancelOutcome => {
-        if (reply.kind === 'canceled') return reply;
-        const outcome = outcomeOf(reply, () => '');
-        if (outcome.kind === 'succeeded' || outcome.kind === 'declined') return outcome;
-        return outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
-      },
-      (): CancelOutcome => unreachable,
-    );
-  return inTime<CancelOutcome>(canceled, timeoutMs, late);
+    .then((answer): CancelOutcome => {
+      if (answer.kind === 'canceled') return answer;
+      const outcome = chargeOutcome(answer, () => '');
+      const isFinal = outcome.kind === 'succeeded' || outcome.kind === 'declined';
+      return isFinal || outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
+    });
+  return reply(canceled, timeoutMs);
 }
 
-async function keyOfChallenge(ledger: SimulatedLedger, id: string): Promise<string | undefined> {
+async function challengeKey(ledger: SimulatedLedger, id: string): Promise<string | undefined> {
   return (await ledger.findChallenge(id))?.charge.key;
 }
 
 function refund(ledger: SimulatedLedger, request: RefundRequest): Promise<RefundOutcome> {
   const { refundId, chargeId, processorKey: key, amount, timeoutMs } = request;
-  const refunded = ledger.refund({ key, refundId, chargeId, amount }).then(outcomeOfRefund, outcomeOfError);
-  return inTime<RefundOutcome>(refunded, timeoutMs, late);
+  const refunded = ledger.refund({ key, refundId, chargeId, amount }).then(refundOutcome, notMade);
+  return outcomeInTime(refunded, timeoutMs);
 }
 
-function outcomeOfRefund(reply: LedgerRefundReply): RefundOutcome {
+function refundOutcome(reply: LedgerRefundReply): RefundOutcome {
   switch (reply.kind) {
     case 'refunded':
       return { kind: 'succeeded', processorRefundId: reply.ledgerRefundId };
@@ -215,35 +189,21 @@ function findRefund(
     if (made === undefined) return { kind: 'absent' };
     return { kind: made.isPending ? 'pending' : 'succeeded', processorRefundId: made.ledgerRefundId };
   });
-  return inTime(
-    found.catch(() => unreachable),
-    timeoutMs,
-    late,
-  );
+  return reply(found, timeoutMs);
 }
 
 function findOwner(ledger: SimulatedLedger, chargeId: string, timeoutMs: number): Promise<Owner | Unknown> {
   const found = ledger
     .findChargeById(chargeId)
     .then((made): Owner => ({ kind: 'owner', paymentId: made?.paymentId, isPaid: made !== undefined }));
-  return inTime<Owner | Unknown>(
-    found.catch(() => unreachable),
-    timeoutMs,
-    late,
-  );
+  return reply(found, timeoutMs);
 }
 
-/** The account of the simulated processor, and its records. */
-
-const late: Unknown = { kind: 'unknown', detail: 'no reply in time' };
-const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be reached' };
-
 function check(ledger: SimulatedLedger, timeoutMs: number): Promise<Check> {
-  const checked = ledger.records().then(
-    (): Check => ({ kind: 'well' }),
-    (): Check => unreachable,
+  return reply(
+    ledger.records().then(() => ({ kind: 'well' })),
+    timeoutMs,
   );
-  return inTime(checked, timeoutMs, late);
 }
 
 async function* charges(ledger: SimulatedLedger, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
@@ -253,25 +213,30 @@ async function* charges(ledger: SimulatedLedger, { from, until }: Period): Async
   for (const charge of charges) {
     const { chargeId, madeAt } = charge;
     if (madeAt < from || madeAt >= until) continue;
-    yield { chargeId, amountRefunded: refunded.get(chargeId) ?? 0, ...recordedOf(charge) };
+    yield { chargeId, amountRefunded: refunded.get(chargeId) ?? 0, ...recorded(charge) };
   }
 }
 
 /** All of them: a challenge has no end of its own. */
 async function* openAttempts(ledger: SimulatedLedger): AsyncGenerator<OpenAttempt> {
   for (const { challengeId, charge } of await ledger.openChallenges())
-    yield { attemptId: challengeId, ...recordedOf(charge) };
+    yield { attemptId: challengeId, ...recorded(charge) };
 }
 
-function recordedOf({ paymentId, amount, currency, request, metadata }: LedgerCharge) {
-  return { paymentId, amount, currency, ...(request && { request }), ...(metadata && { metadata }) };
+function recorded({ paymentId, amount, currency, request, metadata }: LedgerCharge) {
+  return { paymentId, amount, currency, ...defined({ request, metadata }) };
 }
 
 /** Each ledger is an account of its own. */
 function account(ledger: SimulatedLedger, timeoutMs: number): Promise<Account> {
-  const read = ledger.ledgerId().then(
-    (id): Account => ({ kind: 'account', id, mode: 'test' }),
-    (): Account => unreachable,
-  );
-  return inTime(read, timeoutMs, late);
+  const read = ledger.ledgerId().then((id): Account => ({ kind: 'account', id, mode: 'test' }));
+  return reply(read, timeoutMs);
+}
+
+const unreachable: Unknown = { kind: 'unknown', detail: 'the ledger could not be reached' };
+
+/** What the ledger replies; unknown when it fails, or replies too late. */
+function reply<Reply>(call: Promise<Reply>, timeoutMs: number): Promise<Reply | Unknown> {
+  const replied = call.catch(() => unreachable);
+  return outcomeInTime(replied, timeoutMs);
 }

@@ -1,8 +1,9 @@
-import type { Challenges } from '../challenges.ts';
+import type { Challenge, Challenges } from '../challenges.ts';
 import type { ConnectedProcessor } from '../processor.ts';
 import { FileLedger } from './file-ledger.ts';
+import type { SimulatedLedger } from './ledger.ts';
 import { RemoteLedger } from './remote-ledger.ts';
-import { challengesOf, simulatedProcessor } from './simulated.ts';
+import { simulatedProcessor } from './simulated.ts';
 
 /** The simulated processor, and the bank of its cardholders. */
 export interface Simulation {
@@ -24,6 +25,24 @@ export function openSimulation({ file, ledgerOrigin, pages }: SimulationOptions)
   const ledger = ledgerOrigin === undefined ? FileLedger.open(file) : new RemoteLedger(ledgerOrigin);
   return {
     processor: simulatedProcessor(ledger, (id) => pages + id),
-    challenges: challengesOf(ledger),
+    challenges: cardholderBank(ledger),
+  };
+}
+
+/** The bank's page is served by this service: a person plays the cardholder. */
+function cardholderBank(ledger: SimulatedLedger): Challenges {
+  const find = async (id: string): Promise<Challenge | undefined> => {
+    const challenge = await ledger.findChallenge(id);
+    if (challenge === undefined) return undefined;
+    const { charge, returnUrl, reply } = challenge;
+    const { amount, currency } = charge;
+    return { amount, currency, returnUrl, isOpen: reply.kind === 'challenge' };
+  };
+  return {
+    find,
+    decide: async (id, isApproved) => {
+      await ledger.decide(id, isApproved);
+      return find(id);
+    },
   };
 }

@@ -1,3 +1,5 @@
+import { defined } from '../../defined.ts';
+import type { Mode } from '../processor.ts';
 import type { Sends } from '../sending/send-once.ts';
 import { type Reply, sendOnce } from '../sending/send-once.ts';
 import type { Throttle } from '../sending/throttle.ts';
@@ -20,6 +22,32 @@ export class SquareError extends Error {
   }
 }
 
+/** The client, settings and counters that every call to Square needs. */
+export interface SquareAccount {
+  readonly api: SquareApi;
+  readonly sends: Sends;
+  /** Undefined for the main location, Square's default. */
+  readonly locationId: string | undefined;
+  /** How long a new payment may be missing from Square's lists. */
+  readonly listLagMs: number;
+  /** Undefined if the address of the API does not show it. */
+  readonly mode: Mode | undefined;
+}
+
+/** The location parameter of a list query. */
+export function locationQuery({ locationId }: SquareAccount): { readonly location_id?: string } {
+  return defined({ location_id: locationId });
+}
+
+/**
+ * Square uses the smallest unit of ISO 4217 for every currency that it accepts: AUD, CAD, EUR, GBP and USD in
+ * hundredths, JPY in whole yen
+ * (https://developer.squareup.com/docs/build-basics/working-with-monetary-amounts).
+ */
+export function squareMoney(amount: number, currency: string): Json {
+  return { amount, currency };
+}
+
 export interface CallOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -31,7 +59,7 @@ interface ApiOptions {
   /** Origin of the API. */
   readonly apiBase: string;
   readonly sends: Sends;
-  readonly recoveryPace: Throttle;
+  readonly recoveryThrottle: Throttle;
 }
 
 /**
@@ -66,14 +94,14 @@ export class SquareApi {
   ): AsyncGenerator<Json> {
     for (let cursor: string | undefined; ; ) {
       const page = await this.get(path, cursor === undefined ? query : { ...query, cursor }, options);
-      yield* objectsOf(page[name]);
-      cursor = textOf(page.cursor);
+      yield* asObjects(page[name]);
+      cursor = asText(page.cursor);
       if (cursor === undefined) return;
     }
   }
 
   async #call(method: string, path: string, body: string | undefined, options: CallOptions): Promise<Json> {
-    const { accessToken, apiBase, recoveryPace } = this.#options;
+    const { accessToken, apiBase, recoveryThrottle } = this.#options;
     const headers = {
       authorization: `Bearer ${accessToken}`,
       'square-version': apiVersion,
@@ -84,15 +112,15 @@ export class SquareApi {
     };
     const { timeoutMs, signal, isRecovery } = options;
     const url = new URL(apiBase + path);
-    const pace = isRecovery ? recoveryPace : undefined;
-    return read(await sendOnce({ url, method, headers, body, timeoutMs, signal }, pace));
+    const throttle = isRecovery ? recoveryThrottle : undefined;
+    return read(await sendOnce({ url, method, headers, body, timeoutMs, signal }, throttle));
   }
 }
 
 function read({ status, text }: Reply): Json {
-  const json = objectOf(parsed(text, status));
+  const json = asObject(parsed(text, status));
   if (status >= 200 && status < 300) return json;
-  throw new SquareError(status, objectsOf(json.errors));
+  throw new SquareError(status, asObjects(json.errors));
 }
 
 /** A success with an unreadable body proves nothing. For a failure the status is enough. */
@@ -105,14 +133,14 @@ function parsed(text: string, status: number): unknown {
   }
 }
 
-export function objectOf(value: unknown): Json {
+export function asObject(value: unknown): Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
 }
 
-export function objectsOf(value: unknown): Json[] {
-  return Array.isArray(value) ? value.map(objectOf) : [];
+export function asObjects(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(asObject) : [];
 }
 
-export function textOf(value: unknown): string | undefined {
+export function asText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

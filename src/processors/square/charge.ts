@@ -1,9 +1,17 @@
+import { defined } from '../../defined.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
 import type { Succeeded } from '../reports.ts';
 import { outcomeInTime } from '../sending/in-time.ts';
-import { locationQuery, moneyOf, type SquareAccount } from './account.ts';
-import { type Json, objectOf, objectsOf, textOf } from './api.ts';
-import { type Fault, faultOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
+import {
+  asObject,
+  asObjects,
+  asText,
+  type Json,
+  locationQuery,
+  type SquareAccount,
+  squareMoney,
+} from './api.ts';
+import { type Fault, isDefiniteRejection, readFault, wasTurnedAway } from './errors.ts';
 
 /**
  * Charges in one call (https://developer.squareup.com/reference/square/payments-api/create-payment). Our payment id has
@@ -14,12 +22,12 @@ export function charge(account: SquareAccount, request: ChargeRequest): Promise<
   const body = {
     source_id: token,
     idempotency_key: processorKey,
-    amount_money: moneyOf(amount, currency),
+    amount_money: squareMoney(amount, currency),
     autocomplete: true,
     // Otherwise a gift card with a low balance would pay a part.
     accept_partial_authorization: false,
     reference_id: paymentId,
-    ...detailsOf(request),
+    ...chargeDetails(request),
     ...locationQuery(account),
   };
   const { statementDescriptorSuffix: suffix = '' } = request;
@@ -27,7 +35,7 @@ export function charge(account: SquareAccount, request: ChargeRequest): Promise<
   const charged = account.sends.only(processorKey, () =>
     account.api
       .post('/v2/payments', body, { timeoutMs, isRecovery })
-      .then((reply) => outcomeOfPayment(objectOf(reply.payment)), outcomeOfError),
+      .then((reply) => paymentOutcome(asObject(reply.payment)), failureOutcome),
   );
   return outcomeInTime(charged, timeoutMs);
 }
@@ -36,14 +44,12 @@ export function charge(account: SquareAccount, request: ChargeRequest): Promise<
 const statementIdentifierCharactersMax = 20;
 
 /** Square has no field for metadata. */
-function detailsOf({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest): Json {
-  return {
-    ...(description === undefined ? {} : { note: description }),
-    ...(statementDescriptorSuffix === undefined
-      ? {}
-      : { statement_description_identifier: statementDescriptorSuffix }),
-    ...(receiptEmail === undefined ? {} : { buyer_email_address: receiptEmail }),
-  };
+function chargeDetails({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest): Json {
+  return defined({
+    note: description,
+    statement_description_identifier: statementDescriptorSuffix,
+    buyer_email_address: receiptEmail,
+  });
 }
 
 const suffixTooLong: ChargeOutcome = {
@@ -57,12 +63,12 @@ const suffixTooLong: ChargeOutcome = {
  * The outcome of a payment, by its status (https://developer.squareup.com/reference/square/objects/Payment). An APPROVED
  * or PENDING payment is undecided.
  */
-export function outcomeOfPayment(payment: Json): ChargeOutcome {
-  const [status, chargeId] = [textOf(payment.status), textOf(payment.id)];
+export function paymentOutcome(payment: Json): ChargeOutcome {
+  const [status, chargeId] = [asText(payment.status), asText(payment.id)];
   if (status === 'COMPLETED' && chargeId !== undefined)
-    return { kind: 'succeeded', chargeId, ...takenBy(payment) };
+    return { kind: 'succeeded', chargeId, ...takenMoney(payment) };
   if (status === 'FAILED' || status === 'CANCELED') {
-    const failures = objectsOf(objectOf(payment.card_details).errors).map(({ code }) => textOf(code));
+    const failures = asObjects(asObject(payment.card_details).errors).map(({ code }) => asText(code));
     return declined(failures.filter((code) => code !== undefined));
   }
   const known = ['APPROVED', 'PENDING'].find((each) => each === status) ?? 'in no known status';
@@ -70,24 +76,24 @@ export function outcomeOfPayment(payment: Json): ChargeOutcome {
 }
 
 /** The charged and refundable amount: it includes the tip if another system took one. */
-export function totalOf({ total_money, amount_money }: Json): Json {
-  return objectOf(total_money ?? amount_money);
+export function totalMoney({ total_money, amount_money }: Json): Json {
+  return asObject(total_money ?? amount_money);
 }
 
-function takenBy(payment: Json): Pick<Succeeded, 'taken'> {
-  const { amount, currency } = totalOf(payment);
+function takenMoney(payment: Json): Pick<Succeeded, 'taken'> {
+  const { amount, currency } = totalMoney(payment);
   return typeof amount === 'number' && typeof currency === 'string' ? { taken: { amount, currency } } : {};
 }
 
-function outcomeOfError(error: unknown): ChargeOutcome {
-  const fault = faultOf(error);
+function failureOutcome(error: unknown): ChargeOutcome {
+  const fault = readFault(error);
   const { status, codes, categories, detail } = fault;
   if (wasTurnedAway(fault)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(fault)) return { kind: 'unknown', detail };
-  const parameter = parameterOfCodes(codes);
+  const parameter = parameterByCode(codes);
   if (parameter !== undefined) return rejected(fault, parameter);
   if (status === 402 || categories.includes('PAYMENT_METHOD_ERROR')) return declined(codes);
-  return rejected(fault, parameterOfFields(fault));
+  return rejected(fault, parameterByField(fault));
 }
 
 type Parameter = 'amount' | 'currency' | 'token';
@@ -108,7 +114,7 @@ const parametersByCode: Readonly<Record<string, Parameter>> = {
   UNSUPPORTED_CURRENCY: 'currency',
 };
 
-function parameterOfCodes(codes: readonly string[]): Parameter | undefined {
+function parameterByCode(codes: readonly string[]): Parameter | undefined {
   return codes.map((code) => parametersByCode[code]).find((parameter) => parameter !== undefined);
 }
 
@@ -116,7 +122,7 @@ function parameterOfCodes(codes: readonly string[]): Parameter | undefined {
  * Square names no field for an unknown nonce
  * (https://developer.squareup.com/forums/t/invalid-card-data-when-create-authorized-payment/10767).
  */
-function parameterOfFields({ fields, codes }: Fault): Parameter | undefined {
+function parameterByField({ fields, codes }: Fault): Parameter | undefined {
   if (fields.includes('source_id')) return 'token';
   if (fields.includes('amount_money.currency')) return 'currency';
   if (fields.some((field) => field === 'amount_money' || field === 'amount_money.amount')) return 'amount';
@@ -126,7 +132,7 @@ function parameterOfFields({ fields, codes }: Fault): Parameter | undefined {
 function rejected({ codes: [code], detail }: Fault, parameter: Parameter | undefined): ChargeOutcome {
   const why = code === undefined ? '' : ` (${code})`;
   const message = `Square rejected the ${parameter ?? 'charge'}${why}; nothing was charged.`;
-  return { kind: 'rejected', ...(parameter === undefined ? {} : { param: parameter }), message, detail };
+  return { kind: 'rejected', ...defined({ param: parameter }), message, detail };
 }
 
 /**

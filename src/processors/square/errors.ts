@@ -25,19 +25,19 @@ const definiteCategories = [
 const doubtfulCodes = ['IDEMPOTENCY_KEY_REUSED', 'CONFLICT', 'REQUEST_TIMEOUT', 'TEMPORARY_ERROR'];
 
 /** https://developer.squareup.com/docs/build-basics/general-considerations/handling-errors */
-export function faultOf(error: unknown): Fault {
+export function readFault(error: unknown): Fault {
   const name =
-    error instanceof NotSentError || error instanceof ReplyLostError ? error.message : nameOf(error);
+    error instanceof NotSentError || error instanceof ReplyLostError ? error.message : errorName(error);
   const { status, errors } = error instanceof SquareError ? error : { status: undefined, errors: [] };
-  const codes = wordsOf(errors, 'code');
-  const fields = wordsOf(errors, 'field');
+  const codes = listedWords(errors, 'code');
+  const fields = listedWords(errors, 'field');
   const named = fields.map((field) => `field ${field}`);
   const detail = [name, ...(status === undefined ? [] : [status]), ...codes, ...named].join(' ');
   const wasSent = !(error instanceof NotSentError);
-  return { status, wasSent, codes, categories: wordsOf(errors, 'category'), fields, detail };
+  return { status, wasSent, codes, categories: listedWords(errors, 'category'), fields, detail };
 }
 
-function nameOf(error: unknown): string {
+function errorName(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown error';
 }
 
@@ -53,7 +53,7 @@ export function isDefiniteRejection({ status, codes, categories }: Fault): boole
   return categories.length > 0 && categories.every((category) => definiteCategories.includes(category));
 }
 
-function wordsOf(errors: readonly Json[], key: 'code' | 'category' | 'field'): string[] {
+function listedWords(errors: readonly Json[], key: 'code' | 'category' | 'field'): string[] {
   return errors
     .map((each) => each[key])
     .filter((word) => typeof word === 'string')

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../reports.ts';
-import { type Json, objectOf, textOf } from './api.ts';
-import { outcomeOfPayment } from './charge.ts';
-import { paymentIdOf } from './look-up.ts';
-import { refundIdOf, stateOfRefund } from './refund.ts';
+import { asObject, asText, type Json } from './api.ts';
+import { paymentOutcome } from './charge.ts';
+import { parsePaymentId } from './look-up.ts';
+import { parseRefundId, refundState } from './refund.ts';
 
 /** The settings of the webhook subscription at Square. */
 export interface Subscription {
@@ -41,55 +41,55 @@ function isSignedBy(key: string, url: string, body: Buffer, signature: string): 
 
 /** A signed event that differs from Square's documentation is irrelevant. */
 function parsed(body: Buffer): ParsedEvent {
-  const event = jsonOf(body);
-  const id = textOf(event.event_id);
-  const happenedAt = Date.parse(textOf(event.created_at) ?? '');
-  const change = changeOf(event);
+  const event = readJson(body);
+  const id = asText(event.event_id);
+  const happenedAt = Date.parse(asText(event.created_at) ?? '');
+  const change = readChange(event);
   if (id === undefined || Number.isNaN(happenedAt) || change === undefined) return { kind: 'irrelevant' };
   return { kind: 'event', event: { id, happenedAt, change } };
 }
 
-function jsonOf(body: Buffer): Json {
+function readJson(body: Buffer): Json {
   try {
-    return objectOf(JSON.parse(body.toString()));
+    return asObject(JSON.parse(body.toString()));
   } catch {
     return {};
   }
 }
 
 /** https://developer.squareup.com/docs/webhooks/v2webhook-events-tech-ref */
-function changeOf(event: Json): ChargeChange | RefundChange | DisputeChange | undefined {
-  const { payment, refund, dispute } = objectOf(objectOf(event.data).object);
+function readChange(event: Json): ChargeChange | RefundChange | DisputeChange | undefined {
+  const { payment, refund, dispute } = asObject(asObject(event.data).object);
   switch (event.type) {
     case 'payment.created':
     case 'payment.updated':
-      return chargeChange(objectOf(payment));
+      return chargeChange(asObject(payment));
     case 'refund.created':
     case 'refund.updated':
-      return refundChange(objectOf(refund));
+      return refundChange(asObject(refund));
     case 'dispute.created':
     case 'dispute.state.updated':
-      return disputeChange(objectOf(dispute));
+      return disputeChange(asObject(dispute));
     default:
       return undefined;
   }
 }
 
 function chargeChange(payment: Json): ChargeChange | undefined {
-  const paymentId = paymentIdOf(textOf(payment.reference_id));
-  const outcome = outcomeOfPayment(payment);
+  const paymentId = parsePaymentId(asText(payment.reference_id));
+  const outcome = paymentOutcome(payment);
   if (paymentId === undefined || (outcome.kind !== 'succeeded' && outcome.kind !== 'declined'))
     return undefined;
   return { about: 'charge', paymentId, outcome };
 }
 
 function refundChange({ id, payment_id, status, reason, amount_money }: Json): RefundChange | undefined {
-  const processorRefundId = textOf(id);
-  const chargeId = textOf(payment_id);
-  const amount = amountOf(amount_money);
+  const processorRefundId = asText(id);
+  const chargeId = asText(payment_id);
+  const amount = readAmount(amount_money);
   if (processorRefundId === undefined || chargeId === undefined || amount === undefined) return undefined;
-  const refundId = refundIdOf(textOf(reason));
-  const state = stateOfRefund(textOf(status));
+  const refundId = parseRefundId(asText(reason));
+  const state = refundState(asText(status));
   return { about: 'refund', chargeId, processorRefundId, refundId, amount, state };
 }
 
@@ -101,18 +101,18 @@ const withdrawn: readonly string[] = ['EVIDENCE_REQUIRED', 'PROCESSING', 'LOST',
 
 /** Older events have the dispute's id in `dispute_id` (https://developer.squareup.com/reference/square/objects/Dispute). */
 function disputeChange(dispute: Json): DisputeChange | undefined {
-  const disputeId = textOf(dispute.id) ?? textOf(dispute.dispute_id);
-  const chargeId = textOf(objectOf(dispute.disputed_payment).payment_id);
-  const amount = amountOf(dispute.amount_money);
-  const status = textOf(dispute.state);
+  const disputeId = asText(dispute.id) ?? asText(dispute.dispute_id);
+  const chargeId = asText(asObject(dispute.disputed_payment).payment_id);
+  const amount = readAmount(dispute.amount_money);
+  const status = asText(dispute.state);
   if (disputeId === undefined || chargeId === undefined || amount === undefined || status === undefined)
     return undefined;
   const isWithdrawn = withdrawn.includes(status);
-  const reason = textOf(dispute.reason) ?? '';
+  const reason = asText(dispute.reason) ?? '';
   return { about: 'dispute', chargeId, disputeId, amount, status, reason, isWithdrawn };
 }
 
-function amountOf(money: unknown): number | undefined {
-  const { amount } = objectOf(money);
+function readAmount(money: unknown): number | undefined {
+  const { amount } = asObject(money);
   return Number.isSafeInteger(amount) ? (amount as number) : undefined;
 }

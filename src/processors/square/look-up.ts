@@ -4,17 +4,12 @@ import type {
   CancelOutcome,
   ChargeOutcome,
   LookUp,
-  Owner,
   Period,
-  ProcessorCharge,
   SoughtCharge,
-  Unknown,
 } from '../processor.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
-import { locationQuery, type Payments, type SquareAccount } from './account.ts';
-import { type Json, objectOf, SquareError, textOf } from './api.ts';
-import { outcomeOfPayment, totalOf } from './charge.ts';
-import { faultOf } from './errors.ts';
+import type { SharedListing } from '../sending/shared-listing.ts';
+import { asText, type Json, locationQuery, type SquareAccount } from './api.ts';
+import { paymentOutcome } from './charge.ts';
 
 /** Square's maximum. */
 const pageItems = 100;
@@ -25,17 +20,19 @@ const pageMsMax = 60_000;
 /** No request arrives this long after its connection was closed. */
 export const arrivalMsMax = 120_000;
 
+export type Payments = SharedListing<Json>;
+
 /** Yields the payments of our location in a period with their payment ids. */
-export async function* paymentsOf(account: SquareAccount, { from, until }: Period) {
+export async function* identifiedPayments(account: SquareAccount, { from, until }: Period) {
   const period = { from: from - clockSlackMs, until: until + clockSlackMs };
-  for await (const found of listed(account, period)) {
-    yield { paymentId: paymentIdOf(textOf(found.reference_id)), found };
+  for await (const found of listPayments(account, period)) {
+    yield { paymentId: parsePaymentId(asText(found.reference_id)), found };
   }
 }
 
 /** Weighs the entries of one payment: a failed attempt may precede a successful one with the same key. */
-export function weightOf(found: Json): 0 | 1 | 2 {
-  const { kind } = outcomeOfPayment(found);
+export function listingWeight(found: Json): 0 | 1 | 2 {
+  const { kind } = paymentOutcome(found);
   if (kind === 'succeeded') return 2;
   return kind === 'unknown' ? 1 : 0;
 }
@@ -59,7 +56,7 @@ export async function findCharge(
     await sleep(lagMs, undefined, { ref: false });
     listing = await find();
   }
-  return listing.kind === 'found' ? outcomeOfPayment(listing.found) : listing;
+  return listing.kind === 'found' ? paymentOutcome(listing.found) : listing;
 }
 
 /**
@@ -86,7 +83,7 @@ export async function cancelCharge(
 }
 
 /** Oldest first: a payment made during the listing comes last and shifts no page. */
-function listed(account: SquareAccount, { from, until }: Period) {
+export function listPayments(account: SquareAccount, { from, until }: Period) {
   const query = {
     begin_time: new Date(from).toISOString(),
     end_time: new Date(until).toISOString(),
@@ -97,42 +94,7 @@ function listed(account: SquareAccount, { from, until }: Period) {
   return account.api.list('/v2/payments', 'payments', query, { timeoutMs: pageMsMax, isRecovery: true });
 }
 
-export async function findOwner(
-  { api }: SquareAccount,
-  chargeId: string,
-  timeoutMs: number,
-): Promise<Owner | Unknown> {
-  const found = api.get(`/v2/payments/${encodeURIComponent(chargeId)}`, {}, { timeoutMs }).then(
-    (reply): Owner => ownerOf(objectOf(reply.payment)),
-    (error: unknown): Owner | Unknown =>
-      error instanceof SquareError && error.status === 404
-        ? { kind: 'owner', paymentId: undefined, isPaid: false }
-        : { kind: 'unknown', detail: faultOf(error).detail },
-  );
-  return outcomeInTime(found, timeoutMs, 'no look-up in time');
-}
-
-function ownerOf({ reference_id, status }: Json): Owner {
-  return { kind: 'owner', paymentId: paymentIdOf(textOf(reference_id)), isPaid: status === 'COMPLETED' };
-}
-
-/** Yields our location's payments that moved money. Square does not document whether a period's end is inclusive. */
-export async function* charges(account: SquareAccount, period: Period): AsyncGenerator<ProcessorCharge> {
-  for await (const payment of listed(account, period)) {
-    const madeAt = Date.parse(textOf(payment.created_at) ?? '');
-    if (payment.status !== 'COMPLETED' || madeAt < period.from || madeAt >= period.until) continue;
-    const money = totalOf(payment);
-    yield {
-      chargeId: textOf(payment.id) ?? '',
-      paymentId: paymentIdOf(textOf(payment.reference_id)),
-      amount: Number(money.amount ?? 0),
-      amountRefunded: Number(objectOf(payment.refunded_money).amount ?? 0),
-      currency: textOf(money.currency) ?? '',
-    };
-  }
-}
-
 /** @returns the reference of a payment if it is our id; other users of the account may set other references */
-export function paymentIdOf(referenceId: string | undefined): string | undefined {
+export function parsePaymentId(referenceId: string | undefined): string | undefined {
   return referenceId !== undefined && /^pay_[0-9a-f]{32}$/.test(referenceId) ? referenceId : undefined;
 }

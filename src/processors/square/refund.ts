@@ -1,8 +1,7 @@
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
 import { outcomeInTime } from '../sending/in-time.ts';
-import { moneyOf, type SquareAccount } from './account.ts';
-import { type Json, objectOf, textOf } from './api.ts';
-import { faultOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
+import { asObject, asText, type Json, type SquareAccount, squareMoney } from './api.ts';
+import { isDefiniteRejection, readFault, wasTurnedAway } from './errors.ts';
 
 /**
  * https://developer.squareup.com/reference/square/refunds-api/refund-payment. A refund has no reference field, so its
@@ -13,13 +12,13 @@ export function refund({ api, sends }: SquareAccount, request: RefundRequest): P
   const body = {
     idempotency_key: processorKey,
     payment_id: chargeId,
-    amount_money: moneyOf(amount, currency),
+    amount_money: squareMoney(amount, currency),
     reason: `Counterfoil ${refundId}`,
   };
   const refunded = sends.only(processorKey, () =>
     api
       .post('/v2/refunds', body, { timeoutMs, isRecovery })
-      .then((reply) => outcomeOfRefund(objectOf(reply.refund)), outcomeOfError),
+      .then((reply) => refundOutcome(asObject(reply.refund)), failureOutcome),
   );
   return outcomeInTime(refunded, timeoutMs);
 }
@@ -35,37 +34,37 @@ export async function findRefund(
   const { chargeId, refundId: soughtId, timeoutMs } = sought;
   const options = { timeoutMs, signal: AbortSignal.timeout(timeoutMs), isRecovery: true };
   const looking = (async (): Promise<LookUp<RefundOutcome>> => {
-    const payment = objectOf((await api.get(`/v2/payments/${chargeId}`, {}, options)).payment);
+    const payment = asObject((await api.get(`/v2/payments/${chargeId}`, {}, options)).payment);
     if (payment.id === undefined) return { kind: 'unknown', detail: 'no payment in the reply' };
     const ids = Array.isArray(payment.refund_ids) ? payment.refund_ids : [];
     for (const refundId of ids) {
-      const found = objectOf((await api.get(`/v2/refunds/${refundId}`, {}, options)).refund);
+      const found = asObject((await api.get(`/v2/refunds/${refundId}`, {}, options)).refund);
       if (found.id === undefined) return { kind: 'unknown', detail: 'no refund in the reply' };
-      if (refundIdOf(textOf(found.reason)) === soughtId) return outcomeOfRefund(found);
+      if (parseRefundId(asText(found.reason)) === soughtId) return refundOutcome(found);
     }
     return { kind: 'absent' };
-  })().catch((error: unknown) => ({ kind: 'unknown', detail: faultOf(error).detail }) as const);
+  })().catch((error: unknown) => ({ kind: 'unknown', detail: readFault(error).detail }) as const);
   return outcomeInTime(looking, timeoutMs, 'no look-up in time');
 }
 
 /** @returns our refund id from a reason; undefined if another system made the refund */
-export function refundIdOf(reason: string | null | undefined): string | undefined {
+export function parseRefundId(reason: string | null | undefined): string | undefined {
   return /^Counterfoil (ref_[0-9a-f]{32})$/.exec(reason ?? '')?.[1];
 }
 
 /** https://developer.squareup.com/reference/square/objects/PaymentRefund; APPROVED is the older name of COMPLETED. */
-export function stateOfRefund(status: string | null | undefined): 'pending' | 'succeeded' | 'failed' {
+export function refundState(status: string | null | undefined): 'pending' | 'succeeded' | 'failed' {
   if (status === 'COMPLETED' || status === 'APPROVED') return 'succeeded';
   return status === 'REJECTED' || status === 'FAILED' ? 'failed' : 'pending';
 }
 
-function outcomeOfRefund({ id, status }: Json): RefundOutcome {
+function refundOutcome({ id, status }: Json): RefundOutcome {
   if (typeof id !== 'string') return { kind: 'unknown', detail: 'no refund in the reply' };
-  return { kind: stateOfRefund(textOf(status)), processorRefundId: id };
+  return { kind: refundState(asText(status)), processorRefundId: id };
 }
 
-function outcomeOfError(error: unknown): RefundOutcome {
-  const fault = faultOf(error);
+function failureOutcome(error: unknown): RefundOutcome {
+  const fault = readFault(error);
   const { codes, detail } = fault;
   // Square rejects a second refund only while one is pending.
   if (wasTurnedAway(fault) || codes.includes('REFUND_ALREADY_PENDING'))

@@ -2,19 +2,18 @@ import type { ConnectedProcessor, Mode } from '../processor.ts';
 import { Sends } from '../sending/send-once.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
 import { Throttle } from '../sending/throttle.ts';
-import { account, check, type Payments, type SquareAccount } from './account.ts';
-import { SquareApi } from './api.ts';
+import { account, charges, check, findOwner } from './account.ts';
+import { type SquareAccount, SquareApi } from './api.ts';
 import { charge } from './charge.ts';
-import { faultOf } from './errors.ts';
+import { readFault } from './errors.ts';
 import { readEvent } from './event.ts';
 import {
   arrivalMsMax,
   cancelCharge,
-  charges,
   findCharge,
-  findOwner,
-  paymentsOf,
-  weightOf,
+  identifiedPayments,
+  listingWeight,
+  type Payments,
 } from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
 
@@ -52,14 +51,14 @@ const recoveryCallsPerSecondMax = 10;
 export async function squareProcessor(settings: SquareSettings): Promise<ConnectedProcessor> {
   const { accessToken, apiBase, locationId, webhookKeys: keys, webhookUrl: url } = settings;
   const sends = new Sends();
-  const recoveryPace = new Throttle(recoveryCallsPerSecondMax / (settings.processes ?? 1));
-  const api = new SquareApi({ accessToken, apiBase, sends, recoveryPace });
+  const recoveryThrottle = new Throttle(recoveryCallsPerSecondMax / (settings.processes ?? 1));
+  const api = new SquareApi({ accessToken, apiBase, sends, recoveryThrottle });
   const listLagMs = settings.listLagMs ?? listLagMsDefault;
-  const square: SquareAccount = { api, sends, locationId, listLagMs, mode: modeOf(apiBase) };
+  const square: SquareAccount = { api, sends, locationId, listLagMs, mode: apiMode(apiBase) };
   const payments: Payments = new SharedListing({
-    list: (period) => paymentsOf(square, period),
-    weight: weightOf,
-    detailOf: (error) => faultOf(error).detail,
+    list: (period) => identifiedPayments(square, period),
+    weight: listingWeight,
+    errorDetail: (error) => readFault(error).detail,
   });
   return {
     name: 'square',
@@ -92,7 +91,7 @@ function isSingleUse(token: string): boolean {
 }
 
 /** https://developer.squareup.com/docs/devtools/sandbox/overview: the sandbox has an address of its own. */
-function modeOf(apiBase: string): Mode | undefined {
+function apiMode(apiBase: string): Mode | undefined {
   const { hostname } = new URL(apiBase);
   if (hostname === 'connect.squareupsandbox.com') return 'test';
   return hostname === 'connect.squareup.com' ? 'live' : undefined;

@@ -1,8 +1,8 @@
 import type { Stripe } from 'stripe';
 import type { CanceledCharge, CancelOutcome, Unknown } from '../processor.ts';
 import { outcomeInTime } from '../sending/in-time.ts';
-import { detailOf, isOfAnotherRequest, isReplayed } from './errors.ts';
-import { findIntent, type Intents, outcomeOfFound, pageMsMax } from './look-up.ts';
+import { errorDetail, isOfAnotherRequest, isReplayed } from './errors.ts';
+import { findIntent, foundOutcome, type Intents, pageMsMax } from './look-up.ts';
 
 /** The metadata key that holds the id of the payment with the canceled charge. */
 const canceledIdKey = 'counterfoil_canceled_payment_id';
@@ -27,7 +27,7 @@ export async function cancelCharge(
   canceled: CanceledCharge,
 ): Promise<CancelOutcome> {
   const work = cancel(client, intents, canceled).catch(
-    (error: unknown): Unknown => ({ kind: 'unknown', detail: detailOf(error) }),
+    (error: unknown): Unknown => ({ kind: 'unknown', detail: errorDetail(error) }),
   );
   return outcomeInTime(work, canceled.timeoutMs, 'not canceled in time');
 }
@@ -73,7 +73,7 @@ async function fence(
 
 /** Cancels an intent that may still be confirmed, also a declined one. If it was decided before, returns that outcome. */
 async function cancelIntent(client: Stripe, intent: Stripe.PaymentIntent): Promise<CancelOutcome> {
-  const outcome = outcomeOfFound(intent);
+  const outcome = foundOutcome(intent);
   if (outcome.kind === 'succeeded') return outcome;
   if (outcome.kind !== 'declined') return cancelAttempt(client, intent.id, pageMsMax);
   const { openAttemptId, ...closed } = outcome;
@@ -92,7 +92,7 @@ async function cancelAttempt(client: Stripe, id: string, timeoutMs: number): Pro
     .cancel(id, {}, { timeout })
     .catch(() => client.paymentIntents.retrieve(id, {}, { timeout }));
   if (after.status === 'canceled') return { kind: 'canceled' };
-  const decided = outcomeOfFound(after);
+  const decided = foundOutcome(after);
   if (decided.kind === 'succeeded') return decided;
   return { kind: 'unknown', detail: `the PaymentIntent is ${after.status}` };
 }

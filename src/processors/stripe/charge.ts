@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
+import { defined } from '../../defined.ts';
 import {
   type ChargeOutcome,
   type ChargeParam,
@@ -11,7 +12,7 @@ import type { Declined, Succeeded } from '../reports.ts';
 import { inTime } from '../sending/in-time.ts';
 import type { Sends } from '../sending/send-once.ts';
 import { amountProblem, isoAmount, stripeAmount } from './amount.ts';
-import { detailOf, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
+import { errorDetail, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
 
 /** The key of our payment id in Stripe's metadata. */
 export const paymentIdKey = 'counterfoil_payment_id';
@@ -32,7 +33,7 @@ export async function charge(client: Stripe, sends: Sends, request: ChargeReques
   const deadline = performance.now() + request.timeoutMs;
   const problem = amountProblem(request.amount, request.currency);
   if (problem !== undefined) return { kind: 'rejected', param: 'amount', ...problem };
-  const method = await inTime(paymentMethodOf(client, request), request.timeoutMs, {
+  const method = await inTime(exchangeToken(client, request), request.timeoutMs, {
     kind: 'not_attempted',
     detail: 'no payment method in time',
   });
@@ -53,10 +54,7 @@ export function isSingleUse(token: string): boolean {
 type PaymentMethod = { readonly kind: 'method'; readonly id: string };
 
 /** Newer front ends send a PaymentMethod (`pm_…`), which needs no exchange. */
-async function paymentMethodOf(
-  client: Stripe,
-  request: ChargeRequest,
-): Promise<PaymentMethod | ChargeOutcome> {
+async function exchangeToken(client: Stripe, request: ChargeRequest): Promise<PaymentMethod | ChargeOutcome> {
   const { token, tokenKey, timeoutMs } = request;
   if (token.startsWith('pm_')) return { kind: 'method', id: token };
   const deadline = performance.now() + timeoutMs;
@@ -69,7 +67,7 @@ async function paymentMethodOf(
       const { id } = await client.paymentMethods.create(method, { idempotencyKey, timeout });
       return { kind: 'method', id };
     } catch (error) {
-      const outcome = outcomeOfError(error);
+      const outcome = failureOutcome(error);
       if (outcome.kind !== 'unknown') return outcome;
       // Stripe stores its server errors under the key for a day, so that a retry needs a new key; a lost reply does not.
       if (isServerError(error)) keysSpent++;
@@ -97,15 +95,15 @@ async function confirmedIntent(
         allowed_payment_method_types: ['card'],
         confirm: true,
         ...authenticationParameters(request.returnUrl),
-        metadata: metadataOf(request),
-        ...detailsOf(request),
+        metadata: stripeMetadata(request),
+        ...chargeDetails(request),
       },
       { idempotencyKey: processorKey, timeout },
     );
-    return outcomeOfIntent(intent);
+    return intentOutcome(intent);
   } catch (error) {
     cancelOpenIntent(client, error);
-    return outcomeOfError(error);
+    return failureOutcome(error);
   }
 }
 
@@ -120,7 +118,7 @@ function cancelOpenIntent(client: Stripe, error: unknown): void {
 }
 
 /** Stripe reads an empty value as a key to remove. What the shop sends comes before what only a restored store needs. */
-function metadataOf({ metadata = {}, paymentId, request }: ChargeRequest): Record<string, string> {
+function stripeMetadata({ metadata = {}, paymentId, request }: ChargeRequest): Record<string, string> {
   const sent = Object.entries(metadata).filter(([, value]) => value !== '');
   const hasRoom = sent.length + 1 < metadataKeysMax;
   return {
@@ -130,21 +128,19 @@ function metadataOf({ metadata = {}, paymentId, request }: ChargeRequest): Recor
   };
 }
 
-function detailsOf({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest) {
-  return {
-    ...(description === undefined ? {} : { description }),
-    ...(statementDescriptorSuffix === undefined
-      ? {}
-      : { statement_descriptor_suffix: statementDescriptorSuffix }),
-    ...(receiptEmail === undefined ? {} : { receipt_email: receiptEmail }),
-  };
+function chargeDetails({ description, statementDescriptorSuffix, receiptEmail }: ChargeRequest) {
+  return defined({
+    description,
+    statement_descriptor_suffix: statementDescriptorSuffix,
+    receipt_email: receiptEmail,
+  });
 }
 
-export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
+export function intentOutcome(intent: Stripe.PaymentIntent): ChargeOutcome {
   const charge = intent.latest_charge;
   const chargeId = typeof charge === 'string' ? charge : charge?.id;
   if (intent.status === 'succeeded' && chargeId !== undefined)
-    return { kind: 'succeeded', chargeId, ...takenBy(intent) };
+    return { kind: 'succeeded', chargeId, ...takenMoney(intent) };
   if (intent.status === 'requires_payment_method' || intent.status === 'canceled') {
     const failure = intent.last_payment_error;
     return declined(failure?.decline_code || failure?.code || 'generic_decline', openAttempt(intent));
@@ -155,23 +151,23 @@ export function outcomeOfIntent(intent: Stripe.PaymentIntent): ChargeOutcome {
 }
 
 /** Empty for an intent without an amount: a success must not be lost for that. */
-function takenBy({ amount_received, currency }: Partial<Stripe.PaymentIntent>): Pick<Succeeded, 'taken'> {
+function takenMoney({ amount_received, currency }: Partial<Stripe.PaymentIntent>): Pick<Succeeded, 'taken'> {
   if (amount_received === undefined || currency === undefined) return {};
   const code = currency.toUpperCase();
   return { taken: { amount: isoAmount(amount_received, code), currency: code } };
 }
 
-function outcomeOfError(error: unknown): ChargeOutcome {
+function failureOutcome(error: unknown): ChargeOutcome {
   const { statusCode, code, decline_code, param, payment_intent } =
     error as Partial<Stripe.errors.StripeError>;
-  const detail = detailOf(error);
+  const detail = errorDetail(error);
   if (statusCode === 402)
     return declined(decline_code || code || 'generic_decline', openAttempt(payment_intent));
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
-  const field = fieldOf(param);
+  const field = chargeParam(param);
   const message = `Stripe rejected the ${field ?? 'charge'}${code === undefined ? '' : ` (${code})`}; nothing was charged.`;
-  return { kind: 'rejected', ...(field === undefined ? {} : { param: field }), message, detail };
+  return { kind: 'rejected', ...defined({ param: field }), message, detail };
 }
 
 const sameNames = [
@@ -182,7 +178,7 @@ const sameNames = [
   'receipt_email',
 ] as const;
 
-function fieldOf(param: string | undefined): ChargeParam | undefined {
+function chargeParam(param: string | undefined): ChargeParam | undefined {
   const same = sameNames.find((name) => name === param);
   if (same !== undefined) return same;
   if (param?.startsWith('metadata')) return 'metadata';

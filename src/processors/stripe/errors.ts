@@ -7,7 +7,7 @@ type StripeError = Partial<Stripe.errors.StripeError> & { readonly detail?: unkn
  * For the log: the type of the error, the rejected parameter and Stripe's request id, by which its support and its
  * dashboard find the request. The message is left out, because it may repeat what was sent.
  */
-export function detailOf(error: unknown): string {
+export function errorDetail(error: unknown): string {
   const { type, statusCode, code, param, requestId, detail } = error as StripeError;
   const lost = detail instanceof Error ? `(${detail.message})` : undefined;
   const named = [param && `param ${param}`, requestId && `request ${requestId}`];

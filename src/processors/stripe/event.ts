@@ -1,8 +1,8 @@
 import type { Stripe } from 'stripe';
 import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../reports.ts';
 import { isoAmount } from './amount.ts';
-import { outcomeOfIntent, paymentIdKey } from './charge.ts';
-import { refundIdKey, stateOfRefund } from './refund.ts';
+import { intentOutcome, paymentIdKey } from './charge.ts';
+import { refundIdKey, refundState } from './refund.ts';
 
 /** Stripe's default. An older signature may be a replay of an intercepted one. */
 const toleranceSeconds = 300;
@@ -46,7 +46,7 @@ function isSigned(
 }
 
 function parsed(event: Stripe.Event): ParsedEvent {
-  const change = changeOf(event);
+  const change = readChange(event);
   if (change === undefined) return { kind: 'irrelevant' };
   return { kind: 'event', event: { id: event.id, happenedAt: event.created * 1_000, change } };
 }
@@ -58,7 +58,7 @@ function parsed(event: Stripe.Event): ParsedEvent {
 const withdrawn: readonly string[] = ['needs_response', 'under_review', 'lost'];
 
 /** https://docs.stripe.com/api/events/types */
-function changeOf(event: Stripe.Event): ChargeChange | RefundChange | DisputeChange | undefined {
+function readChange(event: Stripe.Event): ChargeChange | RefundChange | DisputeChange | undefined {
   switch (event.type) {
     case 'payment_intent.succeeded':
     case 'payment_intent.payment_failed':
@@ -80,7 +80,7 @@ function changeOf(event: Stripe.Event): ChargeChange | RefundChange | DisputeCha
 
 function chargeChange(intent: Stripe.PaymentIntent): ChargeChange | undefined {
   const paymentId = intent.metadata[paymentIdKey];
-  const outcome = outcomeOfIntent(intent);
+  const outcome = intentOutcome(intent);
   if (paymentId === undefined || (outcome.kind !== 'succeeded' && outcome.kind !== 'declined'))
     return undefined;
   return { about: 'charge', paymentId, outcome };
@@ -94,7 +94,7 @@ function refundChange({
   status,
   metadata,
 }: Stripe.Refund): RefundChange | undefined {
-  const chargeId = idOf(charge);
+  const chargeId = expandedId(charge);
   if (chargeId === undefined) return undefined;
   return {
     about: 'refund',
@@ -102,7 +102,7 @@ function refundChange({
     processorRefundId: id,
     refundId: metadata?.[refundIdKey],
     amount: isoAmount(amount, currency.toUpperCase()),
-    state: stateOfRefund(status),
+    state: refundState(status),
   };
 }
 
@@ -114,7 +114,7 @@ function disputeChange({
   status,
   reason,
 }: Stripe.Dispute): DisputeChange | undefined {
-  const chargeId = idOf(charge);
+  const chargeId = expandedId(charge);
   if (chargeId === undefined) return undefined;
   return {
     about: 'dispute',
@@ -127,6 +127,6 @@ function disputeChange({
   };
 }
 
-function idOf(charge: string | Stripe.Charge | null): string | undefined {
+function expandedId(charge: string | Stripe.Charge | null): string | undefined {
   return typeof charge === 'string' ? charge : charge?.id;
 }

@@ -1,23 +1,12 @@
 import type { Stripe } from 'stripe';
-import {
-  type ChargeOutcome,
-  type LookUp,
-  type OpenAttempt,
-  type Owner,
-  type Period,
-  type ProcessorCharge,
-  requestOfText,
-  type SoughtCharge,
-  type Unknown,
-} from '../processor.ts';
-import { inTime, outcomeInTime } from '../sending/in-time.ts';
+import type { ChargeOutcome, LookUp, Period, SoughtCharge, Unknown } from '../processor.ts';
+import { inTime } from '../sending/in-time.ts';
 import type { SharedListing } from '../sending/shared-listing.ts';
-import { isoAmount } from './amount.ts';
-import { outcomeOfIntent, paymentIdKey, requestKey, requiredAction } from './charge.ts';
-import { detailOf } from './errors.ts';
+import { intentOutcome, paymentIdKey, requiredAction } from './charge.ts';
+import { errorDetail } from './errors.ts';
 
 /** Stripe's maximum. */
-const pageItems = 100;
+export const pageItems = 100;
 /** Allowed difference between Stripe's clock and ours. */
 const clockSlackMs = 300_000;
 /** For one page of a list, or one search, including the wait for a turn. */
@@ -26,7 +15,7 @@ export const pageMsMax = 60_000;
 export type Intents = SharedListing<Stripe.PaymentIntent>;
 
 /** Yields the PaymentIntents of a period with their payment ids. */
-export async function* intentsOf(client: Stripe, { from, until }: Period) {
+export async function* identifiedIntents(client: Stripe, { from, until }: Period) {
   const created = {
     gte: Math.floor((from - clockSlackMs) / 1_000),
     lte: Math.ceil((until + clockSlackMs) / 1_000),
@@ -43,7 +32,7 @@ export async function findCharge(
 ): Promise<LookUp<ChargeOutcome>> {
   const found = await findIntent(client, intents, sought);
   if ('kind' in found) return found;
-  return requiredAction(found) ?? outcomeOfFound(found);
+  return requiredAction(found) ?? foundOutcome(found);
 }
 
 /**
@@ -84,75 +73,13 @@ async function retrieved(
 ): Promise<Stripe.PaymentIntent | Unknown> {
   return client.paymentIntents
     .retrieve(id, {}, { timeout })
-    .catch((error: unknown): Unknown => ({ kind: 'unknown', detail: detailOf(error) }));
+    .catch((error: unknown): Unknown => ({ kind: 'unknown', detail: errorDetail(error) }));
 }
 
 /** An intent without an error may be unconfirmed yet: one request creates it and then confirms it. */
-export function outcomeOfFound(intent: Stripe.PaymentIntent): ChargeOutcome {
+export function foundOutcome(intent: Stripe.PaymentIntent): ChargeOutcome {
   const isDecided = ['succeeded', 'canceled'].includes(intent.status) || intent.last_payment_error !== null;
   return isDecided
-    ? outcomeOfIntent(intent)
+    ? intentOutcome(intent)
     : { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
-}
-
-/** A charge has the metadata of its PaymentIntent (https://docs.stripe.com/metadata#payment-intents). */
-export async function findOwner(
-  client: Stripe,
-  chargeId: string,
-  timeoutMs: number,
-): Promise<Owner | Unknown> {
-  const found = client.charges.retrieve(chargeId, {}, { timeout: timeoutMs }).then(
-    ({ metadata, status }): Owner => ({
-      kind: 'owner',
-      paymentId: metadata[paymentIdKey],
-      isPaid: status === 'succeeded',
-    }),
-    (error: Partial<Stripe.errors.StripeError>): Owner | Unknown =>
-      error.statusCode === 404
-        ? { kind: 'owner', paymentId: undefined, isPaid: false }
-        : { kind: 'unknown', detail: detailOf(error) },
-  );
-  return outcomeInTime(found, timeoutMs, 'no look-up in time');
-}
-
-/** Yields the charges that have moved money. */
-export async function* charges(client: Stripe, { from, until }: Period): AsyncGenerator<ProcessorCharge> {
-  const created = { gte: Math.floor(from / 1_000), lt: Math.ceil(until / 1_000) };
-  for await (const charge of client.charges.list({ created, limit: pageItems })) {
-    if (charge.status !== 'succeeded' || !charge.captured) continue;
-    const currency = charge.currency.toUpperCase();
-    yield {
-      chargeId: charge.id,
-      paymentId: charge.metadata[paymentIdKey],
-      amount: isoAmount(charge.amount, currency),
-      amountRefunded: isoAmount(charge.amount_refunded, currency),
-      currency,
-      ...recorded(charge.metadata),
-    };
-  }
-}
-
-/** Intents that somebody with the client secret can still confirm (https://docs.stripe.com/payments/paymentintents/lifecycle). */
-const openStatuses: readonly string[] = [
-  'requires_action',
-  'requires_payment_method',
-  'requires_confirmation',
-];
-
-export async function* openAttempts(client: Stripe, period: Period): AsyncGenerator<OpenAttempt> {
-  for await (const { paymentId, found } of intentsOf(client, period)) {
-    if (paymentId === undefined || !openStatuses.includes(found.status)) continue;
-    const currency = found.currency.toUpperCase();
-    const amount = isoAmount(found.amount, currency);
-    yield { attemptId: found.id, paymentId, amount, currency, ...recorded(found.metadata) };
-  }
-}
-
-/** What the metadata has beside our payment id: the request, and what the caller sent. */
-function recorded(all: Stripe.Metadata): Pick<ProcessorCharge, 'request' | 'metadata'> {
-  const { [paymentIdKey]: _paymentId, [requestKey]: request, ...metadata } = all;
-  return {
-    ...(request === undefined ? {} : { request: requestOfText(request) }),
-    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
-  };
 }

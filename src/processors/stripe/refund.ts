@@ -4,7 +4,7 @@ import { outcomeInTime } from '../sending/in-time.ts';
 import type { Sends } from '../sending/send-once.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { paymentIdKey } from './charge.ts';
-import { detailOf, isDefiniteRejection, wasTurnedAway } from './errors.ts';
+import { errorDetail, isDefiniteRejection, wasTurnedAway } from './errors.ts';
 
 /** The key of our refund id in Stripe's metadata. */
 export const refundIdKey = 'counterfoil_refund_id';
@@ -21,7 +21,7 @@ export async function refund(client: Stripe, sends: Sends, request: RefundReques
   };
   const options = { idempotencyKey: processorKey, timeout: timeoutMs };
   const refunded = sends.only(processorKey, () =>
-    client.refunds.create(params, options).then(outcomeOfRefund, outcomeOfError),
+    client.refunds.create(params, options).then(refundOutcome, failureOutcome),
   );
   return outcomeInTime(refunded, timeoutMs);
 }
@@ -31,26 +31,26 @@ export async function findRefund(client: Stripe, sought: SoughtRefund): Promise<
   const { chargeId, refundId, timeoutMs: timeout } = sought;
   const looking = (async (): Promise<LookUp<RefundOutcome>> => {
     for await (const found of client.refunds.list({ charge: chargeId, limit: 100 }, { timeout })) {
-      if (found.metadata?.[refundIdKey] === refundId) return outcomeOfRefund(found);
+      if (found.metadata?.[refundIdKey] === refundId) return refundOutcome(found);
     }
     return { kind: 'absent' };
-  })().catch((error: unknown) => ({ kind: 'unknown', detail: detailOf(error) }) as const);
+  })().catch((error: unknown) => ({ kind: 'unknown', detail: errorDetail(error) }) as const);
   return outcomeInTime(looking, timeout, 'no look-up in time');
 }
 
 /** https://docs.stripe.com/api/refunds/object#refund_object-status */
-export function stateOfRefund(status: string | null): 'pending' | 'succeeded' | 'failed' {
+export function refundState(status: string | null): 'pending' | 'succeeded' | 'failed' {
   if (status === 'succeeded') return 'succeeded';
   return status === 'failed' || status === 'canceled' ? 'failed' : 'pending';
 }
 
-function outcomeOfRefund({ id, status }: Stripe.Refund): RefundOutcome {
-  return { kind: stateOfRefund(status), processorRefundId: id };
+function refundOutcome({ id, status }: Stripe.Refund): RefundOutcome {
+  return { kind: refundState(status), processorRefundId: id };
 }
 
-function outcomeOfError(error: unknown): RefundOutcome {
+function failureOutcome(error: unknown): RefundOutcome {
   const { code } = error as Partial<Stripe.errors.StripeError>;
-  const detail = detailOf(error);
+  const detail = errorDetail(error);
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
   const why = code === undefined ? '' : ` (${code})`;

@@ -3,12 +3,12 @@ import type { ConnectedProcessor } from '../processor.ts';
 import { Sends, sendOnce } from '../sending/send-once.ts';
 import { SharedListing } from '../sending/shared-listing.ts';
 import { Throttle } from '../sending/throttle.ts';
-import { account, check } from './account.ts';
+import { account, charges, check, findOwner, openAttempts } from './account.ts';
 import { cancelCharge, workMsMax } from './cancel.ts';
 import { charge, isSingleUse } from './charge.ts';
-import { detailOf } from './errors.ts';
+import { errorDetail } from './errors.ts';
 import { readEvent } from './event.ts';
-import { charges, findCharge, findOwner, type Intents, intentsOf, openAttempts } from './look-up.ts';
+import { findCharge, type Intents, identifiedIntents } from './look-up.ts';
 import { findRefund, refund } from './refund.ts';
 
 interface StripeSettings {
@@ -36,7 +36,7 @@ const recoveryCallsPerSecondMax = 20;
  * charge (https://docs.stripe.com/payments/accept-a-payment-synchronously). docs/decisions/stripe-charges.md says why
  * this takes two calls, and why the charge id is that of `latest_charge`.
  *
- * The SDK's retries are off, and its one hidden retry cannot happen (`http-client.ts`): the state machine decides on
+ * The SDK's retries are off, and its one hidden retry cannot happen (`stripeHttpClient`): the state machine decides on
  * retries.
  */
 export async function stripeProcessor(settings: StripeSettings): Promise<ConnectedProcessor> {
@@ -44,24 +44,24 @@ export async function stripeProcessor(settings: StripeSettings): Promise<Connect
   const { Stripe: StripeClient } = await import('stripe');
   const { protocol, hostname, port } = new URL(apiBase);
   const sends = new Sends();
-  const clientOf = (pace?: Throttle): Stripe =>
+  const newClient = (throttle?: Throttle): Stripe =>
     new StripeClient(key, {
       apiVersion,
       protocol: protocol === 'http:' ? 'http' : 'https',
       host: hostname,
       port: port || (protocol === 'http:' ? 80 : 443),
-      httpClient: stripeHttpClient({ sends, pace }),
+      httpClient: stripeHttpClient({ sends, throttle }),
       maxNetworkRetries: 0,
       telemetry: false,
     });
-  const buyers = clientOf();
-  const recovery = clientOf(new Throttle(recoveryCallsPerSecondMax / processes));
+  const buyers = newClient();
+  const recovery = newClient(new Throttle(recoveryCallsPerSecondMax / processes));
   const clientFor = ({ isRecovery }: { readonly isRecovery?: boolean }) => (isRecovery ? recovery : buyers);
   const intents: Intents = new SharedListing({
-    list: (period) => intentsOf(recovery, period),
+    list: (period) => identifiedIntents(recovery, period),
     // A payment has only one intent.
     weight: () => 2,
-    detailOf,
+    errorDetail,
   });
   return {
     name: 'stripe',
@@ -86,7 +86,7 @@ export async function stripeProcessor(settings: StripeSettings): Promise<Connect
 interface ClientOptions {
   readonly sends: Sends;
   /** Only for recovery: a buyer's charge does not wait. */
-  readonly pace?: Throttle | undefined;
+  readonly throttle?: Throttle | undefined;
 }
 
 type Headers = Readonly<Record<string, string | number | string[]>>;
@@ -97,7 +97,7 @@ type Headers = Readonly<Record<string, string | number | string[]>>;
  * that was made looks like one that was not. The errors of `sendOnce` have no code that the SDK resends after, and every
  * send is counted.
  */
-function stripeHttpClient({ sends, pace }: ClientOptions) {
+function stripeHttpClient({ sends, throttle }: ClientOptions) {
   return {
     getClientName: () => 'counterfoil',
     makeRequest: async (
@@ -116,7 +116,7 @@ function stripeHttpClient({ sends, pace }: ClientOptions) {
       const sent = headers as Readonly<Record<string, string | number>>;
       const reply = await sendOnce(
         { url, method, headers: sent, body: requestData || undefined, timeoutMs },
-        pace,
+        throttle,
       );
       return {
         getStatusCode: () => reply.status,
