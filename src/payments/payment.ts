@@ -96,7 +96,7 @@ export interface Authentication {
 
 export type Metadata = Readonly<Record<string, string>>;
 
-/** With these the processor is sent the metadata too. */
+/** What the request said for the processor alone. */
 export interface PaymentDetails {
   readonly description?: string;
   readonly statementDescriptorSuffix?: string;

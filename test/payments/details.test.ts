@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
+import { paymentsSpace } from '../../src/payments/payment.ts';
 import { sealedTokens } from '../../src/payments/payment-store.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { assertError } from '../support/http/error-response.ts';
@@ -66,30 +66,6 @@ test('Stripe receives the route and a digest of the key, so that a restored stor
   assert.match(sent[0] ?? '', /^charge [\w-]{43}$/);
   assert.equal(sent[1], 'charge');
   assert.ok(!JSON.stringify(stripe.requests).includes(key['idempotency-key']));
-});
-
-test('a charge of an earlier version is repeated with the same parameters, without what it did not send', async (t) => {
-  const { service, stripe } = await startWithStripe(t);
-  const body = { ...chargeRequest, token: 'tok_error_before_charging' };
-  const first = await service.post(path, body, key);
-  assertError(first, { status: 504, code: 'payment_outcome_unknown' });
-  const id = first.headers.get('payment-id') ?? '';
-  await service.stop();
-  const engine = await openStoreOf(service.data);
-  const text = (await engine.get(paymentsSpace, id)) ?? '';
-  const { isRequestRecorded, ...earlier } = JSON.parse(text) as Payment;
-  assert.equal(isRequestRecorded, true);
-  await engine.commit([{ kind: 'replace', space: paymentsSpace, id, value: JSON.stringify(earlier) }]);
-  await engine.close();
-  const before = intentsRequested(stripe).length;
-  const next = await startWithStripe(t, { stripe, data: service.data });
-  const giveUpAt = Date.now() + givenUpMs;
-  while (intentsRequested(stripe).length === before) {
-    assert.ok(Date.now() < giveUpAt, 'recovery does not repeat the request');
-    await sleep(50);
-  }
-  assert.ok(!intentsRequested(stripe).at(-1)?.includes('counterfoil_request'));
-  await next.service.send('POST', `${first.headers.get('location')}/cancel`);
 });
 
 test('recovery repeats the request of a charge with the same parameters, then erases the address', async (t) => {
@@ -200,33 +176,4 @@ test('rejects details that a processor would reject, and whatever looks like a c
     }
   }
   assert.deepEqual(stripe.requests, []);
-});
-
-test('a payment that was reserved before metadata was sent is repeated without it', async (t) => {
-  const { service, stripe } = await startWithStripe(t);
-  const body = { ...chargeRequest, metadata: { order: '7' }, token: 'tok_error_before_charging' };
-  const { headers } = await service.post(path, body, key);
-  await service.stop();
-  const engine = await openStoreOf(service.data);
-  const id = headers.get('payment-id') ?? '';
-  const text = (await engine.get(paymentsSpace, id)) ?? '';
-  const { details: _later, ...earlier } = JSON.parse(text) as Payment;
-  const write = {
-    kind: 'replace',
-    space: paymentsSpace,
-    id,
-    value: JSON.stringify(earlier),
-    ifValue: text,
-  } as const;
-  assert.equal(await engine.commit([write]), undefined);
-  await engine.close();
-  const before = intentsRequested(stripe).length;
-  stripe.repair();
-  await startWithStripe(t, { stripe, data: service.data });
-  const giveUpAt = Date.now() + givenUpMs;
-  while (intentsRequested(stripe).length === before) {
-    assert.ok(Date.now() < giveUpAt, 'recovery does not repeat the request');
-    await sleep(50);
-  }
-  assert.ok(!intentsRequested(stripe).at(-1)?.includes('metadata[order]'));
 });

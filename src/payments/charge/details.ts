@@ -9,13 +9,7 @@ import {
   emailLocalPartCharactersMax,
   statementDescriptorSuffixCharactersMax,
 } from '../limits.ts';
-import {
-  type Metadata,
-  type Payment,
-  type PaymentDetails,
-  receiptEmailDigest,
-  receiptEmailPlace,
-} from '../payment.ts';
+import { type Payment, type PaymentDetails, receiptEmailDigest, receiptEmailPlace } from '../payment.ts';
 
 /** The optional fields of a charge request that only the processor uses. */
 export interface RequestedDetails {
@@ -79,12 +73,8 @@ export function storedDetails(
   { sealer }: { readonly sealer: Sealer },
   paymentId: string,
   { description, statementDescriptorSuffix, receiptEmail }: RequestedDetails,
-  metadata: Metadata | undefined,
 ): PaymentDetails | undefined {
-  const isEmpty = [description, statementDescriptorSuffix, receiptEmail, metadata].every(
-    (each) => each === undefined,
-  );
-  if (isEmpty) return undefined;
+  if ((description ?? statementDescriptorSuffix ?? receiptEmail) === undefined) return undefined;
   return {
     ...defined({ description, statementDescriptorSuffix }),
     ...(receiptEmail === undefined
@@ -96,15 +86,11 @@ export function storedDetails(
   };
 }
 
-/**
- * What the processor is sent, the same for every attempt: Stripe rejects a repeated key with other parameters. A payment
- * without `details` was made when metadata was not sent.
- */
+/** What the processor is sent, the same for every attempt: Stripe rejects a repeated key with other parameters. */
 export function sentDetails(
   { sealer }: { readonly sealer: Pick<Sealer, 'open'> },
-  { id, details, metadata }: Payment,
+  { id, details = {}, metadata }: Payment,
 ): ChargeDetails {
-  if (details === undefined) return {};
   const { description, statementDescriptorSuffix, sealedReceiptEmail } = details;
   return {
     ...defined({ metadata, description, statementDescriptorSuffix }),

@@ -1,5 +1,6 @@
+import { defined } from '../../defined.ts';
 import { errorFields } from '../../log.ts';
-import type { ChargeOutcome, ChargeRequest, Processor } from '../../processors/processor.ts';
+import type { ChargeOutcome, Processor } from '../../processors/processor.ts';
 import type { Trace } from '../../tracing.ts';
 import { findProcessor, type PaymentContext, type SettleChargeContext } from '../context.ts';
 import { processorCallMsMax } from '../limits.ts';
@@ -116,22 +117,18 @@ async function callProcessor(
   token: string,
   isRecovery: boolean,
 ): Promise<ChargeOutcome> {
-  const { id: paymentId, processorKey, amount, currency, returnUrl } = payment;
+  const { id: paymentId, processorKey, amount, currency, route, keyEntry, returnUrl } = payment;
   return processor.charge({
     paymentId,
     processorKey,
     amount,
     currency,
     ...sentDetails(context, payment),
-    ...recordedRequest(payment),
+    request: { route, ...defined({ keyEntry }) },
     token,
     tokenKey: tokenKey(payment, token),
-    ...(returnUrl !== undefined && { returnUrl }),
+    ...defined({ returnUrl }),
     timeoutMs: processorCallMsMax,
     isRecovery,
   });
-}
-
-function recordedRequest({ isRequestRecorded, route, keyEntry }: Payment): Pick<ChargeRequest, 'request'> {
-  return isRequestRecorded ? { request: { route, ...(keyEntry !== undefined && { keyEntry }) } } : {};
 }

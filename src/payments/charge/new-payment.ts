@@ -32,7 +32,7 @@ export function newPayment(
 ): Payment {
   const { amount, currency, metadata, token, returnUrl } = request;
   const id = newPaymentId(context.now());
-  const details = storedDetails(context, id, request, metadata);
+  const details = storedDetails(context, id, request);
   return {
     id,
     state: transitionCharge('received', 'calling'),
@@ -44,7 +44,6 @@ export function newPayment(
     ...(metadata && { metadata }),
     ...(details && { details }),
     tokenDigest: tokenDigest(id, token),
-    isRequestRecorded: true,
     processorKey: newProcessorKey(),
     attempts: 0,
     ...(keyEntry !== undefined && { keyEntry }),
