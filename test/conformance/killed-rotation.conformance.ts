@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import { killedAt } from '../support/kill-at.ts';
 import {
   assertReadable,
   command,
@@ -10,8 +10,6 @@ import {
   retireLater,
 } from '../support/secrets/rotation.ts';
 import { startTestService } from '../support/service.ts';
-
-const hook = join(import.meta.dirname, '../support/conformance/kill-at-step.ts');
 
 /** Kills before and after every change of a rotation; of the secrets, at the first, a middle and a late one. */
 const steps = {
@@ -55,7 +53,7 @@ async function killRetirement(t: TestContext, killAt: string): Promise<void> {
   assert.equal((await command(data)('secrets', 'rotate')).status, 0);
   const [fresh] = keyLines(data);
   const end = keepBusy(service);
-  const killed = await retireLater(data, { NODE_OPTIONS: `--import ${hook}`, KILL_AT: killAt });
+  const killed = await retireLater(data, killedAt(killAt));
   assert.equal(killed.status, null, `it was not killed: ${killed.output}${killed.errors}`);
   await assertReadable(service, names);
   const seen = await command(data)('secrets', 'status');
@@ -79,10 +77,7 @@ async function killAtStep(t: TestContext, killAt: string): Promise<void> {
   const names = await register(service, 30);
   const [old] = keyLines(data);
   const end = keepBusy(service);
-  const killed = await command(data, { NODE_OPTIONS: `--import ${hook}`, KILL_AT: killAt })(
-    'secrets',
-    'rotate',
-  );
+  const killed = await command(data, killedAt(killAt))('secrets', 'rotate');
   assert.equal(killed.status, null, `it was not killed: ${killed.output}${killed.errors}`);
   await assertReadable(service, names.slice(0, 5));
   const seen = await command(data)('secrets', 'status');

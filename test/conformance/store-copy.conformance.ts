@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { openLmdbEngine } from '../../src/storage/lmdb/open.ts';
 import { runCommand } from '../support/command.ts';
 import { dynamoEndpoint, dynamoRegion, newPrefix } from '../support/dynamodb/stores.ts';
+import { killedAt } from '../support/kill-at.ts';
 import { between, pick, randomFrom, seedOf } from '../support/random.ts';
 import { ServeProcess } from '../support/serve-process.ts';
 import { newDataFolder, startTestService, type TestService } from '../support/service.ts';
@@ -16,7 +17,6 @@ const chargeBody = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata
 const web = '/v3/create/service/auth/google/web';
 const credentials = { IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' };
 const key = { 'idempotency-key': 'order-1' };
-const killer = join(import.meta.dirname, '../support/conformance/kill-at-copy.ts');
 
 async function dynamoEnv(): Promise<Record<string, string>> {
   return {
@@ -101,10 +101,12 @@ test('continues a killed copy with the same command; until then no service start
   const random = randomFrom(seedOf(t));
   const folder = await filled(t);
   // Concurrent commits share a flush, so there are fewer flushes than commits.
-  for (const at of [`${pick(random, ['before', 'after'])} ${between(random, 2, 3)}`, 'before last']) {
+  for (const at of [
+    `${pick(random, ['before', 'after'])} copying ${between(random, 2, 3)}`,
+    'before copying last',
+  ]) {
     const target = newDataFolder(t);
-    const env = { NODE_OPTIONS: `--import=${killer}`, KILL_AT: at };
-    assert.equal((await copy(`lmdb:${folder}`, `lmdb:${target}`, env)).status, null, at);
+    assert.equal((await copy(`lmdb:${folder}`, `lmdb:${target}`, killedAt(at))).status, null, at);
     await assert.rejects(startTestService(t, { data: target }), /unfinished copy from lmdb:.*continues/, at);
     const ended = await copy(`lmdb:${folder}`, `lmdb:${target}`);
     assert.deepEqual([ended.status, ended.output], [0, '800 items of 2 spaces copied and verified\n'], at);
@@ -131,8 +133,7 @@ test('rejects a source or a target that a service has open', async (t) => {
 
 test('ends with status 1 if the copy differs, and names the difference', async (t) => {
   const [folder, target] = [await filled(t), newDataFolder(t)];
-  const env = { NODE_OPTIONS: `--import=${killer}`, KILL_AT: 'before last' };
-  await copy(`lmdb:${folder}`, `lmdb:${target}`, env);
+  await copy(`lmdb:${folder}`, `lmdb:${target}`, killedAt('before copying last'));
   const engine = openLmdbEngine(target);
   await engine.commit([{ kind: 'delete', space: 'table:books', id: 'id-00007' }]);
   await engine.close();

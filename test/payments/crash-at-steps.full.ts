@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
@@ -10,6 +9,7 @@ import type {
 } from '../../src/processors/simulated/ledger.ts';
 import { MemoryLedger } from '../../src/processors/simulated/memory-ledger.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
+import { killedAt } from '../support/kill-at.ts';
 import { startLedger } from '../support/ledger/ledger-process.ts';
 import { settings as usual } from '../support/payments/paying.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
@@ -20,7 +20,6 @@ const path = '/stage/payment/simulated/order';
 const refundAmounts = { part: 500, whole: 2_000 } as const;
 type Refunded = keyof typeof refundAmounts;
 const request = { amount: 2_000, currency: 'EUR', token: 'tok_paid', metadata: { order: 'A-7' } };
-const hook = join(import.meta.dirname, '../support/payments/kill-at-commit.ts');
 
 /** The steps at which a process is killed: before and after each commit and each call of the processor. */
 const steps = [
@@ -40,14 +39,14 @@ const steps = [
 type Step = (typeof steps)[number];
 
 const commits: Partial<Record<Step, string>> = {
-  'before the reservation of the charge is written': 'before 1',
-  'when the reservation of the charge is on disk': 'after 1',
-  'before the outcome of the charge is written': 'before 2',
-  'when the outcome of the charge is on disk': 'after 2',
-  'before the reservation of the refund is written': 'before 3',
-  'when the reservation of the refund is on disk': 'after 3',
-  'before the outcome of the refund is written': 'before 4',
-  'when the outcome of the refund is on disk': 'after 4',
+  'before the reservation of the charge is written': 'before payments 1',
+  'when the reservation of the charge is on disk': 'after payments 1',
+  'before the outcome of the charge is written': 'before payments 2',
+  'when the outcome of the charge is on disk': 'after payments 2',
+  'before the reservation of the refund is written': 'before payments 3',
+  'when the reservation of the refund is on disk': 'after payments 3',
+  'before the outcome of the refund is written': 'before payments 4',
+  'when the outcome of the refund is on disk': 'after payments 4',
 };
 
 /** A ledger that kills its caller, once. */
@@ -105,7 +104,8 @@ async function killAt(t: TestContext, step: Step, refunded: Refunded): Promise<v
   const { origin } = await startLedger(t, ledger);
   const data = newData(t);
   const env = { COUNTERFOIL_SIMULATED_LEDGER: origin };
-  const hooked = { NODE_OPTIONS: `--import ${hook}`, KILL_AT: commits[step] ?? '' };
+  const commit = commits[step];
+  const hooked = commit === undefined ? {} : killedAt(commit);
   const first = await ServeProcess.start(t, { data, settings, simulate: true, env: { ...env, ...hooked } });
   ledger.kill = () => first.kill();
   const paid = await pay(await first.ready());

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { givenUpMs } from '../support/busy-machine.ts';
+import { killedAt } from '../support/kill-at.ts';
 import { key, request, challengeSettings as settings } from '../support/payments/challenge.ts';
 import { path } from '../support/payments/stripe-service.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { adminKey } from '../support/service.ts';
 import { type ScriptedStripe, startScriptedStripe } from '../support/stripe/scripted-stripe.ts';
 import { tryToPost, tryToSend } from '../support/try-to-send.ts';
-
-const hook = join(import.meta.dirname, '../support/payments/kill-at-commit.ts');
 
 /** Each commit of the charge: its reservation, the cardholder's wait, its end. */
 const steps = ['before 1', 'after 1', 'before 2', 'after 2', 'before 3', 'after 3'] as const;
@@ -23,7 +21,7 @@ describe('a process that is killed around a cardholder’s authentication', { co
       for (const isCardholder of isDecided && processes === 1 ? [true, false] : [true]) {
         const who = processes === 1 ? '' : ', with another process on its store';
         const end = isCardholder ? 'one charge and its item' : 'no charge, no item and no open intent';
-        test(`${killAt}${who}: ${end}`, async (t) => killedAt(t, { killAt, processes, isCardholder }));
+        test(`${killAt}${who}: ${end}`, async (t) => drill(t, { killAt, processes, isCardholder }));
       }
     }
   }
@@ -35,12 +33,12 @@ interface Drill {
   readonly isCardholder: boolean;
 }
 
-async function killedAt(t: TestContext, { killAt, processes, isCardholder }: Drill): Promise<void> {
+async function drill(t: TestContext, { killAt, processes, isCardholder }: Drill): Promise<void> {
   const stripe = await startScriptedStripe(t);
   const data = newData(t);
   const headers = { authorization: `Bearer ${await adminKey(data)}`, ...key };
   const env = { COUNTERFOIL_STRIPE_KEY: stripe.key, COUNTERFOIL_STRIPE_API_BASE: stripe.origin };
-  const hooked = { NODE_OPTIONS: `--import ${hook}`, KILL_AT: killAt };
+  const hooked = killedAt(killAt.replace(' ', ' payments '));
   const first = await ServeProcess.start(t, { data, settings, env: { ...env, ...hooked } });
   const other = processes === 2 ? await ServeProcess.start(t, { data, settings, env }) : undefined;
 

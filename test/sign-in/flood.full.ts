@@ -6,10 +6,9 @@ import { busyMachineMs } from '../support/busy-machine.ts';
 import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { openStoreOf } from '../support/service.ts';
-import { isSignedIn, publicUrl, sendJson, signInAt } from '../support/sign-in/app.ts';
+import { isSignedIn, publicUrl, registerPath, sendJson, signInAt } from '../support/sign-in/app.ts';
 import { Begins } from '../support/sign-in/begins.ts';
 import { Browser } from '../support/sign-in/browser.ts';
-import { registerPath } from '../support/sign-in/signed-in.ts';
 import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
 const isLong = process.env.LONG === '1';

@@ -8,7 +8,6 @@ import { endingRecoveryMs, exchangeRepeatMsMax } from '../../src/sign-in/limits.
 import { userKey } from '../../src/sign-in/types.ts';
 import { between, pick, randomFrom, seedOf } from '../support/random.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
-import { skip } from '../support/sign-in/kill-drill.ts';
 import {
   type EndingWork,
   endingWorks,
@@ -18,6 +17,9 @@ import {
 } from '../support/sign-in/killed-child.ts';
 import { beginForApp, finishForApp, signInKitOver } from '../support/sign-in/sign-in-kit.ts';
 
+/** The children open the embedded store, whatever store the tests run on. */
+const skip =
+  process.env.TEST_STORE === 'dynamodb' ? 'kills at commits of the embedded store' : (false as const);
 const rounds = process.env.LONG === '1' ? 150 : 4;
 const program = join(import.meta.dirname, '../support/sign-in/killed-child.ts');
 /** Processes start while others work. */

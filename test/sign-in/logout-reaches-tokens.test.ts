@@ -83,7 +83,7 @@ test('returns 400 for a logout token that cannot be verified', async (t) => {
   assert.equal((await whoIs(signing, person.browser)).status, 200);
 });
 
-test('a revocation by any refresh token ends its family, and access tokens cannot be revoked', async (t) => {
+test('a revocation by any refresh token ends its family, an unknown one ends nothing, and access tokens cannot be revoked', async (t) => {
   const { service, enter } = await startForOperators(t);
   const { app, refreshToken } = await enter('user-1');
   const second = await app.refresh(service.origin, refreshToken);
@@ -93,8 +93,13 @@ test('a revocation by any refresh token ends its family, and access tokens canno
     return (await fetch(`${service.origin}/v3/auth/oidc/web/revoke`, { method: 'POST', body })).status;
   };
   assert.equal(await revoke(third.body.access_token), 400);
+  const [family = '', random = ''] = refreshToken.split(/\.(?=[^.]+$)/);
+  for (const unknown of ['unknown', `${'A'.repeat(22)}${family.slice(22)}.${random}`, random])
+    assert.equal(await revoke(unknown), 200, unknown);
+  const fourth = await app.refresh(service.origin, third.body.refresh_token);
+  assert.equal(fourth.status, 200);
   assert.equal(await revoke(refreshToken), 200);
-  assert.equal((await app.refresh(service.origin, third.body.refresh_token)).status, 400);
+  assert.equal((await app.refresh(service.origin, fourth.body.refresh_token)).status, 400);
 });
 
 test('a rejected callback does not change the session of the browser', async (t) => {

@@ -4,9 +4,8 @@ import { itemsOf } from '../../src/storage/item-text.ts';
 import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { openStoreOf } from '../support/service.ts';
-import { isSignedIn, publicUrl, sendJson, signInAt, signOut } from '../support/sign-in/app.ts';
+import { isSignedIn, publicUrl, registerPath, sendJson, signInAt, signOut } from '../support/sign-in/app.ts';
 import { Browser } from '../support/sign-in/browser.ts';
-import { registerPath } from '../support/sign-in/signed-in.ts';
 import { credentials, signIn, signInPath, startSignIn } from '../support/sign-in/signing-in.ts';
 
 /** OpenID Connect RP-Initiated Logout 1.0. */

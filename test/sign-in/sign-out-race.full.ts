@@ -8,13 +8,13 @@ import {
   App,
   isSignedIn,
   publicUrl,
+  registerPath,
   returnUrl,
   sendJson,
   signInAt,
   signOut,
 } from '../support/sign-in/app.ts';
 import { Browser } from '../support/sign-in/browser.ts';
-import { registerPath } from '../support/sign-in/signed-in.ts';
 import { credentials } from '../support/sign-in/signing-in.ts';
 
 const isLong = process.env.LONG === '1';

@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
-import { App, isSignedIn, publicUrl, returnUrl, sendJson, signInAt } from '../support/sign-in/app.ts';
+import {
+  App,
+  isSignedIn,
+  publicUrl,
+  registerPath,
+  returnUrl,
+  sendJson,
+  signInAt,
+} from '../support/sign-in/app.ts';
 import { Browser } from '../support/sign-in/browser.ts';
-import { registerPath } from '../support/sign-in/signed-in.ts';
 import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
 test('one process finishes a sign-in that another began, and both know the session', async (t) => {

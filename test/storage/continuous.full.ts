@@ -158,17 +158,22 @@ test('a round ends although commits go on', async (t) => {
   const store = await ContinuousStore.open(newDataFolder(t));
   await store.archiver.round();
   await store.create('first');
-  let puts = 0;
+  let segments = 0;
   const put = store.target.put.bind(store.target);
   store.target.put = async (name, bytes) => {
-    assert.ok(++puts < 10, 'the round goes on and on');
     // A round may write a heartbeat, too.
-    if (name.startsWith('journal-')) await store.create(`while segment ${puts} is sent`);
+    if (name.startsWith('journal-')) {
+      assert.ok(++segments < 10, 'the round goes on and on');
+      await store.create(`while segment ${segments} is sent`);
+    }
     return put(name, bytes);
   };
   t.after(() => store.close());
-  assert.equal((await store.archiver.round()).commits, 1);
-  assert.equal((await store.archiver.round()).commits, 1);
+  for (const round of [1, 2]) {
+    // Compaction of the idle store makes a commit of its own.
+    assert.ok((await store.archiver.round()).commits >= 1);
+    assert.equal(segments, round, 'the commit that is made meanwhile is for the next round');
+  }
 });
 
 test('every byte of a segment counts: altered, it is found', async (t) => {

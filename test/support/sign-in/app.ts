@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import type { Browser } from './browser.ts';
 
+/** Registers the integration that the app uses. */
+export const registerPath = '/v3/create/service/auth/oidc/web';
 export const returnUrl = 'https://app.example.com/signed-in';
 
 export interface AppResponse {
