@@ -71,7 +71,7 @@ export interface AdministrativeAct extends Requester {
 }
 
 /** The money that a refund returns. */
-export interface AuditedRefund {
+interface AuditedRefund {
   readonly id: string;
   /** In the smallest unit of the currency. */
   readonly amount: number;

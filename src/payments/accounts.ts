@@ -18,7 +18,7 @@ export interface ChargeAccount {
 }
 
 /** One item for each account that the store has ever charged with, under its name. Backups list them in their manifests. */
-export const chargeAccountsSpace: Space = 'service:charge-accounts';
+const chargeAccountsSpace: Space = 'service:charge-accounts';
 
 /** The account as operators read and write it: `stripe/acct_1/live`. */
 export function accountName({ processor, account, mode }: ChargeAccount): string {

@@ -59,7 +59,7 @@ export function holdsItem({ item }: Payment): boolean {
   return item?.state === 'awaited' && item.id !== undefined;
 }
 
-export function itemExists(): ServiceError {
+function itemExists(): ServiceError {
   const message = 'The item that this payment would make is there already; nothing was charged.';
   return new ServiceError('item_exists', { param: 'metadata', message });
 }

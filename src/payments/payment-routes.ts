@@ -20,7 +20,7 @@ export interface RoutePolicy {
 export type RoutePrice = 'payer' | FixedPrice | TablePrice;
 
 /** Amounts of prices are in the smallest unit of the currency, whatever the unit of the route. */
-export interface FixedPrice {
+interface FixedPrice {
   readonly fixed: number;
   readonly currency: string;
 }
@@ -48,7 +48,7 @@ export interface ItemPolicy {
   readonly on_dispute?: ItemRule;
 }
 
-export type ItemRule = 'keep' | 'delete';
+type ItemRule = 'keep' | 'delete';
 
 export type ItemSource = 'payment_id' | 'charge_id' | `metadata.${string}`;
 

@@ -30,8 +30,6 @@ export interface Payment {
   readonly details?: PaymentDetails;
   /** Shows whether a repeated request has the same token after the token is erased. */
   readonly tokenDigest: string;
-  /** Whether route and key go to the processor with the charge; absent in payments of earlier versions, whose request must stay the same. */
-  readonly isRequestRecorded?: true;
   /** Our idempotency key for the processor, the same for every attempt. */
   readonly processorKey: string;
   /** How often the processor was called and the outcome stored. */

@@ -92,7 +92,7 @@ function checkScopes(provider: ProviderName, wanted: readonly string[] | undefin
 }
 
 /** The validated credentials that the provider issued to the caller. */
-export interface Credentials {
+interface Credentials {
   readonly clientId: string;
   readonly clientSecret: string;
   /** Only for `oidc`: the issuer identifier (OpenID Connect Discovery 1.0, section 3). */
@@ -100,10 +100,10 @@ export interface Credentials {
 }
 
 /** The body as received: names begin with `IDP_` or with the provider's prefix. */
-export type CredentialFields = Readonly<Record<string, string | undefined>>;
+type CredentialFields = Readonly<Record<string, string | undefined>>;
 
 /** Throws `invalid_request` with the name of the field. No message repeats a value that was sent. */
-export function readCredentials(
+function readCredentials(
   provider: ProviderName,
   fields: CredentialFields,
   isNamed: (host: string) => boolean = () => false,

@@ -147,7 +147,7 @@ async function neededKey(settings: Settings, data: string): Promise<string | und
 async function hasKey(data: string): Promise<boolean> {
   const engine = await openStoreOf(data);
   try {
-    return await new ApiKeys(engine, 'cli').wereEverMade();
+    return (await new ApiKeys(engine, 'cli').list()).length > 0;
   } finally {
     await engine.close();
   }

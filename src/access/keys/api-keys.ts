@@ -12,15 +12,7 @@ import {
   type ShownKey,
 } from './api-key.ts';
 import { checkCreateKeyRequest } from './create-key-request.ts';
-import {
-  changeKeys,
-  keyCreated,
-  keyDeleted,
-  keyReplaced,
-  lastUse,
-  readGeneration,
-  readKeys,
-} from './key-store.ts';
+import { changeKeys, keyCreated, keyDeleted, keyReplaced, lastUse, readKeys } from './key-store.ts';
 import { creatorsBy, firstHolder, wasCreatedBy } from './privilege-escalation.ts';
 
 /** API keys of a service, including those that have ended: each process caches all of them. */
@@ -38,7 +30,7 @@ const keysRevokedAtOnce = 40;
  * as the commit finds them, and again if something has changed meanwhile. `key` is the key that changes, or that a new one replaces,
  * if there is one.
  */
-export type KeyChangeCheck = (keys: readonly ApiKey[], key: ApiKey | undefined) => Promise<readonly Write[]>;
+type KeyChangeCheck = (keys: readonly ApiKey[], key: ApiKey | undefined) => Promise<readonly Write[]>;
 const unchecked: KeyChangeCheck = async () => [];
 
 /** Creates, changes and ends API keys. The audit entry is in the same commit as the change; every process sees it within 1 s. */
@@ -52,11 +44,6 @@ export class ApiKeys {
     this.#engine = engine;
     this.#requester = typeof by === 'string' ? { by } : by;
     this.#now = now;
-  }
-
-  /** Whether a key was ever created. From then on every caller needs one. */
-  async wereEverMade(): Promise<boolean> {
-    return (await readGeneration(this.#engine)) !== undefined;
   }
 
   /** All keys, in the order of their creation. */

@@ -11,7 +11,7 @@ export type Outcome = ChargeOutcome | Canceled;
 export const ownDeclineCodes = ['canceled', 'expired', 'authentication_timeout'] as const;
 type OwnDeclineCode = (typeof ownDeclineCodes)[number];
 
-export interface Canceled {
+interface Canceled {
   readonly kind: 'canceled';
   /**
    * `canceled` by the shop; `expired` after `retryUntil`; `authentication_timeout` after the time to authenticate; or the

@@ -15,7 +15,7 @@ export function successResponse(chargeId: string): StoredResponse {
   return { status: 200, text: JSON.stringify(success(body)) };
 }
 
-export function errorResponse(error: ServiceError, requestId: string): StoredResponse {
+function errorResponse(error: ServiceError, requestId: string): StoredResponse {
   return { status: error.status, text: JSON.stringify(failure(error, requestId, paymentFieldsBesideError)) };
 }
 
@@ -71,7 +71,7 @@ const canceledMessages: Readonly<Record<string, string>> = {
 };
 
 /** Without a key or a single-use token, a repeated request would be another payment, so the message must not suggest it. */
-export function outcomeUnknown({ keyEntry, retryUntil, cancelRequestedAt }: Payment): ServiceError {
+function outcomeUnknown({ keyEntry, retryUntil, cancelRequestedAt }: Payment): ServiceError {
   const until = new Date(retryUntil).toISOString();
   const end =
     cancelRequestedAt === undefined

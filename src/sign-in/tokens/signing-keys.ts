@@ -26,7 +26,7 @@ interface StoredKey {
 }
 
 /** The signature algorithm of access tokens: ECDSA on P-256, which every JWT library verifies (RFC 7518, 3.4). */
-export const signingAlgorithm = 'ES256';
+const signingAlgorithm = 'ES256';
 /** Padding, so that numbers sort as text. */
 const numberDigits = 10;
 
