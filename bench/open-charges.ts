@@ -9,7 +9,7 @@ import {
   tokenPlace,
 } from '../src/payments/payment.ts';
 import { RemoteLedger } from '../src/processors/simulated/remote-ledger.ts';
-import { openSealer } from '../src/secrets/open-sealer.ts';
+import { openSealer } from '../src/secrets/master-keys.ts';
 import { openLmdbEngine } from '../src/storage/lmdb/open.ts';
 
 /**

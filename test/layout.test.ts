@@ -117,6 +117,7 @@ const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'audit/': ['audit/audit.ts', 'audit/audit-page.ts'],
   'sign-in/': ['sign-in/sign-in.ts', 'sign-in/types.ts', 'sign-in/limits.ts'],
+  'secrets/': ['secrets/sealer.ts', 'secrets/master-keys.ts', 'secrets/rotation.ts'],
   'payments/': ['payments/payments.ts', 'payments/types.ts', 'payments/limits.ts'],
 };
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, SettingsError } from '../errors.ts';
 import { PaymentsLock } from '../payments/payments.ts';
-import { checkNotedKeys, isKeyFile, loadMasterKeys, type MasterKeySource } from '../secrets/open-sealer.ts';
+import { checkNotedKeys, isKeyFile, loadMasterKeys, type MasterKeySource } from '../secrets/master-keys.ts';
 import type { Engine } from '../storage/engine.ts';
 import { readyMsMax } from './limits.ts';
 

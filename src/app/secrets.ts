@@ -1,8 +1,8 @@
 import { openLog } from '../log.ts';
 import { sealedTokens } from '../payments/payments.ts';
 import type { MasterKeys } from '../secrets/master-keys.ts';
-import { type MasterKeySource, openMasterKeys } from '../secrets/open-sealer.ts';
-import type { SealedRecords } from '../secrets/sealed-records.ts';
+import { type MasterKeySource, openMasterKeys } from '../secrets/master-keys.ts';
+import type { SealedRecords } from '../secrets/sealer.ts';
 import type { Settings } from '../settings/schema.ts';
 import { sealedClientSecrets, sealedSigningKeys } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';

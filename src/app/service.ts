@@ -4,7 +4,7 @@ import type { ServedRoute } from '../http/server/route-table.ts';
 import { stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Metrics, MetricsSnapshot } from '../metrics.ts';
-import { openMasterKeys } from '../secrets/open-sealer.ts';
+import { openMasterKeys } from '../secrets/master-keys.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import type { Settings } from '../settings/schema.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';

@@ -49,7 +49,7 @@ async function make(
     import('../app/backups/adapters.ts'),
     import('../app/backups/run-snapshot.ts'),
     import('../app/secrets.ts'),
-    import('../secrets/open-sealer.ts'),
+    import('../secrets/master-keys.ts'),
   ]);
   lowerPriority();
   const { deleted, ...made } = await withProgress(

@@ -3,7 +3,7 @@ import type { StorePlace } from '../app/adapters.ts';
 import { type Moved, moveStore } from '../app/offline.ts';
 import { masterKeySource } from '../app/secrets.ts';
 import { ServiceError } from '../errors.ts';
-import { isKeyFile, sourceName } from '../secrets/open-sealer.ts';
+import { isKeyFile, sourceName } from '../secrets/master-keys.ts';
 import type { Settings } from '../settings/schema.ts';
 import type { JsonOption } from './command.ts';
 import { commandSettings } from './command-settings.ts';

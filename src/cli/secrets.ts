@@ -1,11 +1,8 @@
 import type { Command } from 'commander';
 import type { OfflineSecrets } from '../app/secrets.ts';
-import { readKeyNotes } from '../secrets/key-notes.ts';
-import { keyStates } from '../secrets/key-states.ts';
-import { sourceName } from '../secrets/open-sealer.ts';
-import { retire } from '../secrets/retire.ts';
-import { type RotationParts, rotate } from '../secrets/rotate.ts';
-import { openAll, type SealedRecords } from '../secrets/sealed-records.ts';
+import { readKeyNotes, sourceName } from '../secrets/master-keys.ts';
+import { keyStates, openAll, type RotationParts, retire, rotate } from '../secrets/rotation.ts';
+import type { SealedRecords } from '../secrets/sealer.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import { describe, type JsonOption, subcommand, withOpened } from './command.ts';
 import { hint, printResult } from './output/print.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { SealedRecords } from '../secrets/sealed-records.ts';
+import type { SealedRecords } from '../secrets/sealer.ts';
 import type { Engine, Space, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { Records, type Stored, WriteRejected } from '../storage/records.ts';

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import {
   closeSync,
   fsyncSync,
@@ -13,17 +13,9 @@ import {
 import { dirname, resolve } from 'node:path';
 import { SettingsError } from '../errors.ts';
 import { keyFileLookMs } from './limits.ts';
-import {
-  keyText,
-  type MasterKey,
-  type MasterKeys,
-  masterKey,
-  masterKeyBytes,
-  parseKeys,
-} from './master-keys.ts';
 
 /** The key file is beside the data folder, not in it, so that a copy of the data alone opens no secret. */
-export function keyFileOf(dataFolder: string): string {
+export function keyFilePath(dataFolder: string): string {
   return `${resolve(dataFolder)}.key`;
 }
 
@@ -52,13 +44,13 @@ export function makeKeyFile(file: string): void {
   } finally {
     rmSync(draft);
   }
-  flushFolderOf(file);
+  flushFolder(file);
 }
 
 /** Replaces all keys of a file atomically: readers see the old keys or the new ones. @param keys the writing key first */
 export function replaceKeyFile(file: string, keys: readonly MasterKey[]): void {
   renameSync(writeDraft(file, keys), file);
-  flushFolderOf(file);
+  flushFolder(file);
 }
 
 /** When the file was last replaced, written or made readable to others, in milliseconds since 1970. */
@@ -74,16 +66,16 @@ function writeDraft(file: string, keys: readonly MasterKey[]): string {
   return draft;
 }
 
-function flushFolderOf(file: string): void {
+function flushFolder(file: string): void {
   const folder = openSync(dirname(file), 'r');
   fsyncSync(folder);
   closeSync(folder);
 }
 
 /**
- * The current keys of a file, which a rotation changes while the service runs. Who seals looks whether the file has changed,
- * once in `keyFileLookMs` at most, so that no process continues with a key that is being retired: `rotate` waits longer
- * than that before it rewraps.
+ * The current keys of a file, which a rotation changes while the service runs. Before it seals, a process checks whether the
+ * file has changed, at most once in `keyFileLookMs`. So no process continues with a key that is being retired: `rotate`
+ * waits longer than that before it rewraps.
  */
 export class KeyFile implements MasterKeys {
   readonly #file: string;
@@ -98,7 +90,7 @@ export class KeyFile implements MasterKeys {
     this.#monotonicMs = monotonicMs;
     this.#lookedAtMs = monotonicMs();
     // The version comes first, so that a file that changes in between is read again.
-    this.#version = versionOf(file) ?? '';
+    this.#version = fileVersion(file) ?? '';
     this.#keys = readKeyFile(file);
   }
 
@@ -121,9 +113,9 @@ export class KeyFile implements MasterKeys {
 
   /** When the file is missing or damaged, a running service continues with its loaded keys. */
   #refresh(): void {
-    // The time is that before the look, however long it takes: what it finds is never older than `keyFileLookMs`.
+    // Taken before the look, so that its result is never older than `keyFileLookMs`, however long the look takes.
     this.#lookedAtMs = this.#monotonicMs();
-    const version = versionOf(this.#file);
+    const version = fileVersion(this.#file);
     if (version === undefined || version === this.#version) return;
     try {
       this.#keys = readKeyFile(this.#file);
@@ -135,7 +127,71 @@ export class KeyFile implements MasterKeys {
 }
 
 /** Changes whenever the file is replaced or written; undefined when the file does not exist. */
-function versionOf(file: string): string | undefined {
+function fileVersion(file: string): string | undefined {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat && `${stat.ino} ${stat.ctimeNs} ${stat.mtimeNs} ${stat.size}`;
+}
+
+/** 256 bits, the key size of AES-256. */
+export const masterKeyBytes = 32;
+
+export interface MasterKey {
+  /** Identifies the key and reveals nothing about it. */
+  readonly id: string;
+  /** Imported once: importing takes longer than encrypting a data key. */
+  readonly key: KeyObject;
+}
+
+/** The master keys of a process: one seals, all open. */
+export interface MasterKeys {
+  /** The key that seals now. Keys from a file may be `keyFileLookMs` old. */
+  writing(): MasterKey;
+  /** Undefined when the key is not loaded, and reading the source again does not find it either. */
+  find(id: string): MasterKey | undefined;
+  /** As their source has them now, the writing key first. */
+  all(): readonly MasterKey[];
+}
+
+/** @param bytes 32 random bytes */
+export function masterKey(bytes: Buffer): MasterKey {
+  if (bytes.length !== masterKeyBytes) throw new RangeError(`a master key has ${masterKeyBytes} bytes`);
+  const digest = createHash('sha256').update('counterfoil master key').update(bytes).digest('hex');
+  return { id: digest.slice(0, 16), key: createSecretKey(bytes) };
+}
+
+/** Keys that do not change while the process runs. @param keys at least one, the writing key first */
+export function fixedKeys(keys: readonly MasterKey[]): MasterKeys {
+  const [first] = keys;
+  if (first === undefined) throw new RangeError('there is no master key');
+  return {
+    writing: () => first,
+    find: (id) => keys.find((key) => key.id === id),
+    all: () => keys,
+  };
+}
+
+/**
+ * Parses keys: each 32 bytes in base64, separated by line ends or commas. Throws SettingsError, which names the source
+ * and never its content.
+ */
+export function parseKeys(text: string, source: string): readonly MasterKey[] {
+  const texts = text.split(/[\n,]/).map((line) => line.trim());
+  const keys = texts.filter((line) => line !== '').map((line) => parseKey(line, source));
+  if (keys.length === 0) throw new SettingsError([`${source}: has no master key`]);
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) {
+    throw new SettingsError([`${source}: has the same master key twice`]);
+  }
+  return keys;
+}
+
+function parseKey(text: string, source: string): MasterKey {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.length !== masterKeyBytes || bytes.toString('base64') !== text) {
+    throw new SettingsError([`${source}: each master key must be ${masterKeyBytes} bytes in base64`]);
+  }
+  return masterKey(bytes);
+}
+
+function keyText({ key }: MasterKey): string {
+  return key.export().toString('base64');
 }

@@ -3,13 +3,13 @@
 /** A program that prints the master key calls a service in the same network; the start waits for it. */
 export const masterKeyCommandMsMax = 5_000;
 /**
- * A key stays this long after another key was put first: by then every process has looked at the key file, and the last
+ * A key stays this long after another key was put first: by then every process has checked the key file, and the last
  * seals under the old key are on disk, or their process is dead.
  */
 export const masterKeyOverlapMs = 4 * 15_000;
 /**
- * Who seals looks at the key file at most this often. A look at every seal took 3 % of a charge's processor time, and ten
- * a second take nothing; a rotation waits for it once.
+ * How often a process that seals checks the key file, at most. A check at every seal took 3 % of a charge's processor time; ten
+ * a second take nothing. A rotation waits for it once.
  */
 export const keyFileLookMs = 100;
 /**
@@ -18,8 +18,8 @@ export const keyFileLookMs = 100;
  */
 export const keyFileTurnMs = 2 * keyFileLookMs;
 /**
- * A data key is shared by the seals of this time. Who learns one opens what was sealed under it, so it is short; a minute
- * of charges divides the cost of making one to nothing.
+ * How long seals share a data key. A leaked data key opens every seal under it, so the time is short; among the charges of a
+ * minute the cost of making one is nothing.
  */
 export const sharedDataKeyMsMax = 60_000;
 /**

@@ -1,21 +1,40 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { randomBytes } from '../random.ts';
-import { decrypt, encrypt } from './aes-gcm.ts';
-import type { EncryptionContext, EphemeralContext } from './encryption-context.ts';
+import type { Space } from '../storage/engine.ts';
+import { type MasterKey, type MasterKeys, masterKeyBytes } from './key-file.ts';
 import { sharedDataKeyMsMax, sharedDataKeySealsMax } from './limits.ts';
-import { type MasterKey, type MasterKeys, masterKeyBytes } from './master-keys.ts';
 import {
   boundToOwnKey,
   boundToSecret,
   boundToSharedKey,
+  decrypt,
+  type EncryptionContext,
+  type EphemeralContext,
+  encrypt,
+  formatSeal,
   ownKeyVersion,
-  partsOf,
+  parseSeal,
   type SealParts,
   type SealVersion,
   sealError,
-  sealOf,
   sharedKeyVersion,
 } from './seal-format.ts';
+
+export type { EncryptionContext, EphemeralContext } from './seal-format.ts';
+export { decrypt, encrypt } from './seal-format.ts';
+
+/** Returns the replacement for a seal. */
+export type SealExchange = (seal: string, context: EncryptionContext) => string;
+
+/** Records that hold secrets. Each domain with secrets declares where its seals are. */
+export interface SealedRecords {
+  readonly space: Space;
+  /**
+   * The text of a record with each of its seals replaced. Nothing else changes, because the domain compares records with
+   * their written text, byte for byte.
+   */
+  exchange(id: string, text: string, exchange: SealExchange): string;
+}
 
 /**
  * Envelope encryption: a random data key encrypts a secret, and a master key encrypts the data key (AES-256-GCM for both,
@@ -41,31 +60,31 @@ export class Sealer {
   }
 
   /** Seals a secret under a data key of its own. */
-  seal(secret: string, place: EncryptionContext): string {
+  seal(secret: string, context: EncryptionContext): string {
     const dataKey = randomBytes(masterKeyBytes);
-    const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret(ownKeyVersion, place));
-    return this.#wrapped(dataKey, { version: ownKeyVersion, sealedSecret }, place);
+    const sealedSecret = encrypt(dataKey, Buffer.from(secret), boundToSecret(ownKeyVersion, context));
+    return this.#wrapped(dataKey, { version: ownKeyVersion, sealedSecret }, context);
   }
 
   /**
    * Seals a secret that lives seconds, with one encryption instead of two: its data key is shared with what this process
    * seals in the same minute. A data key that leaks opens all of these secrets, as long as their records are open.
    */
-  sealWithSharedKey(secret: string, place: EphemeralContext): string {
+  sealWithSharedKey(secret: string, context: EphemeralContext): string {
     const { keyId, key, sealedKey } = this.#sharedKeys.take(this.#keys.writing());
-    const sealedSecret = encrypt(key, Buffer.from(secret), boundToSecret(sharedKeyVersion, place));
-    return sealOf({ version: sharedKeyVersion, keyId, sealedKey, sealedSecret });
+    const sealedSecret = encrypt(key, Buffer.from(secret), boundToSecret(sharedKeyVersion, context));
+    return formatSeal({ version: sharedKeyVersion, keyId, sealedKey, sealedSecret });
   }
 
   /**
    * Throws `internal` when the seal was made for another place, was changed, or needs a master key that is not loaded;
    * the detail says which.
    */
-  open(seal: string, place: EncryptionContext): string {
-    const parts = partsOf(seal);
-    const dataKey = this.#dataKey(parts, place);
+  open(seal: string, context: EncryptionContext): string {
+    const parts = parseSeal(seal);
+    const dataKey = this.#dataKey(parts, context);
     try {
-      return decrypt(dataKey, parts.sealedSecret, boundToSecret(parts.version, place)).toString();
+      return decrypt(dataKey, parts.sealedSecret, boundToSecret(parts.version, context)).toString();
     } finally {
       dataKey.fill(0);
     }
@@ -75,29 +94,29 @@ export class Sealer {
    * The same secret under the current key; the same seal when it is already under it. Throws the errors of `open`, but
    * checks only the part of the seal that it changes.
    */
-  rewrap(seal: string, place: EncryptionContext): string {
-    const parts = partsOf(seal);
+  rewrap(seal: string, context: EncryptionContext): string {
+    const parts = parseSeal(seal);
     if (parts.keyId === this.keyId) return seal;
-    return this.#wrapped(this.#dataKey(parts, place), parts, place);
+    return this.#wrapped(this.#dataKey(parts, context), parts, context);
   }
 
   /** Erases the data key. */
   #wrapped(
     dataKey: Buffer,
     { version, sealedSecret }: Pick<SealParts, 'version' | 'sealedSecret'>,
-    place: EncryptionContext,
+    context: EncryptionContext,
   ): string {
     const { id, key } = this.#keys.writing();
-    const sealedKey = encrypt(key, dataKey, boundToDataKey(version, id, place));
+    const sealedKey = encrypt(key, dataKey, boundToDataKey(version, id, context));
     dataKey.fill(0);
-    return sealOf({ version, keyId: id, sealedKey, sealedSecret });
+    return formatSeal({ version, keyId: id, sealedKey, sealedSecret });
   }
 
-  #dataKey({ version, keyId, sealedKey }: SealParts, place: EncryptionContext): Buffer {
-    if (version === sharedKeyVersion && place.isEphemeral !== true) {
+  #dataKey({ version, keyId, sealedKey }: SealParts, context: EncryptionContext): Buffer {
+    if (version === sharedKeyVersion && context.isEphemeral !== true) {
       throw sealError('it shares a data key, in a place for secrets with a data key of their own');
     }
-    return decrypt(this.#find(keyId).key, sealedKey, boundToDataKey(version, keyId, place));
+    return decrypt(this.#find(keyId).key, sealedKey, boundToDataKey(version, keyId, context));
   }
 
   #find(keyId: string): MasterKey {
@@ -107,8 +126,8 @@ export class Sealer {
   }
 }
 
-function boundToDataKey(version: SealVersion, keyId: string, place: EncryptionContext): Buffer {
-  return version === sharedKeyVersion ? boundToSharedKey(keyId) : boundToOwnKey(keyId, place);
+function boundToDataKey(version: SealVersion, keyId: string, context: EncryptionContext): Buffer {
+  return version === sharedKeyVersion ? boundToSharedKey(keyId) : boundToOwnKey(keyId, context);
 }
 
 /** A data key for several seals, sealed by a master key once. */

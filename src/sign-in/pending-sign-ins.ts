@@ -1,8 +1,7 @@
 import { clockToleranceSeconds } from '../identity/limits.ts';
 import type { Checks } from '../identity/provider.ts';
 import { digest, randomText } from '../random.ts';
-import type { EncryptionContext } from '../secrets/encryption-context.ts';
-import type { Sealer } from '../secrets/sealer.ts';
+import type { EncryptionContext, Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { signInMsMax } from './limits.ts';
 import { type OneTimeId, type OneTimeIds, readTimeStamp, timeStamp } from './one-time-ids.ts';

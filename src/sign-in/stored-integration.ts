@@ -1,7 +1,6 @@
 import { defined } from '../defined.ts';
 import { randomText } from '../random.ts';
-import type { EncryptionContext } from '../secrets/encryption-context.ts';
-import type { SealedRecords } from '../secrets/sealed-records.ts';
+import type { EncryptionContext, SealedRecords } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
 import { type Integration, identityProviders, type ProviderName } from './types.ts';

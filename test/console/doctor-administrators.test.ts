@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Administrators } from '../../src/access/console/administrators.ts';
 import { administratorsCheck } from '../../src/app/doctor/store-checks.ts';
-import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
+import { fixedKeys, masterKey } from '../../src/secrets/key-file.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { Integrations } from '../../src/sign-in/integrations.ts';
 import { ConsoleApprovals } from '../../src/sign-in/sign-in.ts';

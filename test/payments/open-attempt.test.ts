@@ -8,7 +8,7 @@ import { openId, openSpace } from '../../src/payments/ownership/marker.ts';
 import { type Payment, paymentsSpace } from '../../src/payments/payment.ts';
 import { changePayment } from '../../src/payments/payment-store.ts';
 import type { ChargeOutcome } from '../../src/processors/processor.ts';
-import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
+import { fixedKeys, masterKey } from '../../src/secrets/key-file.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { uncounted } from '../support/payments/uncounted.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';

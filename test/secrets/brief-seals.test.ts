@@ -3,10 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { tokenPlace } from '../../src/payments/payment.ts';
 import { sealedTokens } from '../../src/payments/payment-store.ts';
+import { fixedKeys, type MasterKey, type MasterKeys, masterKey } from '../../src/secrets/key-file.ts';
 import { sharedDataKeyMsMax, sharedDataKeySealsMax } from '../../src/secrets/limits.ts';
-import { fixedKeys, type MasterKey, type MasterKeys, masterKey } from '../../src/secrets/master-keys.ts';
-import { rewrapAll } from '../../src/secrets/rewrap.ts';
-import { openAll } from '../../src/secrets/sealed-records.ts';
+import { openAll, rewrapAll } from '../../src/secrets/sealed-records.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 

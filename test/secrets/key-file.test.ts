@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import type { MasterKey } from '../../src/secrets/key-file.ts';
 import {
   KeyFile,
   makeKeyFile,
@@ -11,7 +12,6 @@ import {
   replaceKeyFile,
 } from '../../src/secrets/key-file.ts';
 import { keyFileLookMs } from '../../src/secrets/limits.ts';
-import type { MasterKey } from '../../src/secrets/master-keys.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 
 const place = { record: 'test', name: 'one', field: 'secret' };

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sealedTokens } from '../../src/payments/payment-store.ts';
-import { keyFileOf, newMasterKey, replaceKeyFile } from '../../src/secrets/key-file.ts';
-import { noteSealing } from '../../src/secrets/key-notes.ts';
+import { keyFilePath, newMasterKey, replaceKeyFile } from '../../src/secrets/key-file.ts';
 import { masterKeyOverlapMs } from '../../src/secrets/limits.ts';
-import { openMasterKeys } from '../../src/secrets/open-sealer.ts';
-import { retire } from '../../src/secrets/retire.ts';
-import { type RotationParts, rotate } from '../../src/secrets/rotate.ts';
+import { noteSealing, openMasterKeys } from '../../src/secrets/master-keys.ts';
+import { type RotationParts, retire, rotate } from '../../src/secrets/rotation.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
 test('a key that a killed rotation left sealing is kept for a minute after a later one replaced it', async (t) => {
@@ -26,7 +24,7 @@ test('a key that a killed rotation left sealing is kept for a minute after a lat
   };
   // An hour ago a rotation was killed before it put the new key first.
   const next = newMasterKey();
-  replaceKeyFile(keyFileOf(data), [...keys.all(), next]);
+  replaceKeyFile(keyFilePath(data), [...keys.all(), next]);
   await noteSealing(engine, next.id, Date.now() - 3_600_000);
 
   assert.equal((await rotate(parts)).keyId, next.id);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
-import { rewrapAll } from '../../src/secrets/rewrap.ts';
-import { openAll, type SealedRecords } from '../../src/secrets/sealed-records.ts';
+import { fixedKeys, masterKey } from '../../src/secrets/key-file.ts';
+import { openAll, rewrapAll } from '../../src/secrets/sealed-records.ts';
+import type { SealedRecords } from '../../src/secrets/sealer.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { itemsOf } from '../../src/storage/item-text.ts';

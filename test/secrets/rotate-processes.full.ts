@@ -3,9 +3,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { keyFileOf } from '../../src/secrets/key-file.ts';
-import { openMasterKeys } from '../../src/secrets/open-sealer.ts';
-import { rotate } from '../../src/secrets/rotate.ts';
+import { keyFilePath } from '../../src/secrets/key-file.ts';
+import { openMasterKeys } from '../../src/secrets/master-keys.ts';
+import { rotate } from '../../src/secrets/rotation.ts';
 import type { Sealing } from '../support/secrets/sealing-process.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 
@@ -32,7 +32,7 @@ test('when a rotation begins to rewrap, no process begins a seal under the old k
   const source = { settings: [], command: undefined, dataFolder: data };
   const keys = await openMasterKeys(engine, source, Date.now());
   const old = keys.writing().id;
-  const children = await Promise.all([1, 2, 3].map(() => startSealing(t, keyFileOf(data))));
+  const children = await Promise.all([1, 2, 3].map(() => startSealing(t, keyFilePath(data))));
   let turnedNs: bigint | undefined;
   const { keyId } = await rotate({
     engine,

@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ServiceError } from '../../src/errors.ts';
-import { fixedKeys, type MasterKey, masterKey } from '../../src/secrets/master-keys.ts';
+import { fixedKeys, type MasterKey, masterKey } from '../../src/secrets/key-file.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { IdentityProvider } from '../../src/identity/provider.ts';
-import { fixedKeys, masterKey } from '../../src/secrets/master-keys.ts';
+import { fixedKeys, masterKey } from '../../src/secrets/key-file.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../src/sign-in/begin-sign-in.ts';

@@ -1,4 +1,4 @@
-import { openAll } from '../../secrets/sealed-records.ts';
+import { openAll } from '../../secrets/rotation.ts';
 import { Sealer } from '../../secrets/sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import { openProcessors } from '../adapters.ts';

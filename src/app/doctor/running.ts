@@ -4,16 +4,15 @@ import type { DoctorReport } from '../../http/routes/doctor.ts';
 import type { Log } from '../../log.ts';
 import { errorFields } from '../../log.ts';
 import type { Payments } from '../../payments/payments.ts';
-import { readKeyNotes } from '../../secrets/key-notes.ts';
-import { keyStates } from '../../secrets/key-states.ts';
 import type { MasterKeys } from '../../secrets/master-keys.ts';
 import {
   checkNotedKeys,
   isKeyFile,
   loadMasterKeys,
   type MasterKeySource,
-} from '../../secrets/open-sealer.ts';
-import { openAll, type SecretsFound } from '../../secrets/sealed-records.ts';
+  readKeyNotes,
+} from '../../secrets/master-keys.ts';
+import { keyStates, openAll, type SecretsFound } from '../../secrets/rotation.ts';
 import { Sealer } from '../../secrets/sealer.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';

@@ -1,6 +1,6 @@
 import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { pkceChallenge } from '../../identity/pkce.ts';
-import { decrypt, encrypt } from '../../secrets/aes-gcm.ts';
+import { decrypt, encrypt } from '../../secrets/sealer.ts';
 import { exchangeRepeatMsMax, signInCodeMs } from '../limits.ts';
 
 /** The record of a one-time code in `service:sign-in-codes`, under its hash; the code itself is not stored. */

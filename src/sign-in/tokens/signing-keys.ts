@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CryptoKey, JWK } from 'jose';
 import { defined } from '../../defined.ts';
-import type { EncryptionContext } from '../../secrets/encryption-context.ts';
-import type { SealedRecords } from '../../secrets/sealed-records.ts';
-import type { Sealer } from '../../secrets/sealer.ts';
+import type { EncryptionContext, SealedRecords, Sealer } from '../../secrets/sealer.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { Records, type Stored } from '../../storage/records.ts';
 import {

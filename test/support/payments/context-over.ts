@@ -5,7 +5,7 @@ import { type PaymentContext, paymentContext } from '../../../src/payments/conte
 import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
 import { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
 import { simulatedProcessor } from '../../../src/processors/simulated/simulated.ts';
-import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
+import { fixedKeys, masterKey } from '../../../src/secrets/key-file.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 import type { Engine, Write } from '../../../src/storage/engine.ts';
 import { noTraces } from '../../../src/tracing.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { KeyFile } from '../../../src/secrets/key-file.ts';
-import { keyIdOf } from '../../../src/secrets/seal-format.ts';
+import { sealKeyId } from '../../../src/secrets/seal-format.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 
 /**
@@ -24,7 +24,7 @@ process.once('message', () => {
 for (let seals = 0; goesOn; seals++) {
   for (const seal of [() => sealer.sealWithSharedKey('tok_1', place), () => sealer.seal('secret', place)]) {
     const beganNs = process.hrtime.bigint();
-    lastNs[keyIdOf(seal())] = String(beganNs);
+    lastNs[sealKeyId(seal())] = String(beganNs);
   }
   if (seals === 0) process.send?.('sealing');
   await turn();

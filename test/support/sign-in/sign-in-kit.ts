@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { IdentityProvider, Logout, ProvenIdentity } from '../../../src/identity/provider.ts';
-import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
+import { fixedKeys, masterKey } from '../../../src/secrets/key-file.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 import { AccessEnding } from '../../../src/sign-in/access-ending.ts';
 import { beginSignIn } from '../../../src/sign-in/begin-sign-in.ts';

@@ -6,7 +6,7 @@ import { signInTokenRoutes } from '../../../src/http/routes/tokens.ts';
 import { openApp } from '../../../src/http/server/app.ts';
 import { Listener } from '../../../src/http/server/listener.ts';
 import { openLog } from '../../../src/log.ts';
-import { fixedKeys, masterKey } from '../../../src/secrets/master-keys.ts';
+import { fixedKeys, masterKey } from '../../../src/secrets/key-file.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 import { SigningKeys } from '../../../src/sign-in/tokens/signing-keys.ts';
 import { TokenGrants } from '../../../src/sign-in/tokens/token-grants.ts';

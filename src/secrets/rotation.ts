@@ -4,14 +4,28 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SettingsError } from '../errors.ts';
 import type { Engine } from '../storage/engine.ts';
-import { keyFileOf, newMasterKey, replaceKeyFile } from './key-file.ts';
-import { type KeyNote, noteSealing, readKeyNotes } from './key-notes.ts';
-import { keyFileTurnMs, rotationPassesMax } from './limits.ts';
-import type { MasterKey, MasterKeys } from './master-keys.ts';
-import { isKeyFile, type MasterKeySource } from './open-sealer.ts';
-import { type Pass, rewrapAll } from './rewrap.ts';
-import type { SealedRecords } from './sealed-records.ts';
-import { Sealer } from './sealer.ts';
+import {
+  keyFileChangedAt,
+  keyFilePath,
+  type MasterKey,
+  type MasterKeys,
+  newMasterKey,
+  replaceKeyFile,
+} from './key-file.ts';
+import { keyFileTurnMs, masterKeyOverlapMs, rotationPassesMax } from './limits.ts';
+import {
+  forgetKey,
+  isKeyFile,
+  type KeyNote,
+  type MasterKeySource,
+  noteRetired,
+  noteSealing,
+  readKeyNotes,
+} from './master-keys.ts';
+import { openAll, type Pass, rewrapAll } from './sealed-records.ts';
+import { type SealedRecords, Sealer } from './sealer.ts';
+
+export { keyStates, openAll, type SecretsFound } from './sealed-records.ts';
 
 /** The dependencies of a rotation. The service may run in any number of processes meanwhile. */
 export interface RotationParts {
@@ -26,7 +40,7 @@ export interface RotationParts {
   readonly report: (step: string) => void;
 }
 
-export interface Rotated {
+interface Rotated {
   readonly keyId: string;
   /** Number of records with secrets that were moved to this key. */
   readonly rewrapped: number;
@@ -48,11 +62,11 @@ export interface Rotated {
  * 4. wait until every process has looked at the file since: from now on all of them seal under the new key;
  * 5. rewrap every secret, until a complete pass finds none under another key.
  *
- * Why step 4 is long enough: the processes, workers too, share nothing but the file. Each notes the time, looks at the
- * file, and uses what it found for `keyFileLookMs` from the noted time. A look that found the old key first began before
- * the file was replaced, so nobody takes the old key, nor a data key under it, later than `keyFileLookMs` after that. A
- * process that starts reads the file first. What was sealed before and is written behind a pass is found by the next pass
- * or by `retire`. A call that follows a kill does not know when the file was replaced, so it waits, too.
+ * Why step 4 is long enough: the processes, workers too, share only the file. Each process notes the time, reads the file, and
+ * uses the result for `keyFileLookMs` from the noted time. A read that found the old key first began before the file was
+ * replaced, so no process takes the old key, or a data key under it, later than `keyFileLookMs` after the replacement. A
+ * process that starts reads the file first. A secret that was sealed earlier and is written behind a pass is found by the
+ * next pass or by `retire`. A call after a kill does not know when the file was replaced, so it waits too.
  *
  * With keys from the settings or a command, the operator does steps 1 and 3. Throws SettingsError when they are not
  * done, or when another command is running.
@@ -68,13 +82,13 @@ export async function rotate(parts: RotationParts): Promise<Rotated> {
 }
 
 /** Locks the key file. Keys from other sources need no lock, because only the operator changes them. */
-export function lock(source: MasterKeySource): () => void {
-  return isKeyFile(source) ? lockKeyFile(keyFileOf(source.dataFolder)) : () => undefined;
+function lock(source: MasterKeySource): () => void {
+  return isKeyFile(source) ? lockKeyFile(keyFilePath(source.dataFolder)) : () => undefined;
 }
 
 /** Steps 1 to 4, or the rest of them. */
 async function rotateKeyFile({ engine, source, keys, now, report }: RotationParts): Promise<MasterKey> {
-  const file = keyFileOf(source.dataFolder);
+  const file = keyFilePath(source.dataFolder);
   let next = unfinishedKey(keys.all(), await readKeyNotes(engine));
   if (next === undefined) {
     next = newMasterKey();
@@ -92,12 +106,12 @@ async function rotateKeyFile({ engine, source, keys, now, report }: RotationPart
 
 /** The new key of an unfinished rotation; undefined when there is none. */
 function unfinishedKey(keys: readonly MasterKey[], notes: readonly KeyNote[]): MasterKey | undefined {
-  const noteOf = ({ id }: MasterKey) => notes.find(({ keyId }) => keyId === id);
+  const noteById = ({ id }: MasterKey) => notes.find(({ keyId }) => keyId === id);
   const [first, ...others] = keys;
-  const added = others.find((key) => noteOf(key) === undefined);
+  const added = others.find((key) => noteById(key) === undefined);
   if (added !== undefined) return added;
-  if (first !== undefined && noteOf(first)?.state === 'retiring') {
-    return others.find((key) => noteOf(key)?.state === 'sealing');
+  if (first !== undefined && noteById(first)?.state === 'retiring') {
+    return others.find((key) => noteById(key)?.state === 'sealing');
   }
   return notes.some(({ state }) => state === 'retiring') ? first : undefined;
 }
@@ -145,7 +159,7 @@ async function rewrapUntilDone(parts: RotationParts, keyId: string): Promise<Rot
  *
  * @returns a function that releases the lock
  */
-export function lockKeyFile(keyFile: string): () => void {
+function lockKeyFile(keyFile: string): () => void {
   const folder = dirname(keyFile);
   const own = `${basename(keyFile)}.lock-${encodeURIComponent(hostname())}-${process.pid}`;
   writeFileSync(join(folder, own), '', { mode: 0o600 });
@@ -180,4 +194,69 @@ function isAlive(name: string): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+}
+
+/**
+ * Removes the keys that no longer seal, when no secret is under them. Throws SettingsError when a secret still is, when a
+ * key stopped sealing too recently (a process may not have written its last seals yet), or when another command is
+ * running.
+ *
+ * After a kill, the key is recorded as retired: no start needs it, no rotation uses it again, and the next call removes
+ * it.
+ *
+ * @returns the ids of the keys; empty when there was nothing to retire
+ */
+export async function retire(parts: RotationParts): Promise<readonly string[]> {
+  const { engine, source, keys, now } = parts;
+  const unlock = lock(source);
+  try {
+    const notes = (await readKeyNotes(engine)).filter(({ state }) => state !== 'sealing');
+    const retiring = notes.filter(({ state }) => state === 'retiring');
+    if (retiring.length > 0) await checkUnused(parts, retiring);
+    const retired: KeyNote[] = notes.filter(({ state }) => state === 'retired');
+    for (const note of retiring) retired.push(await noteRetired(engine, note, now()));
+    const ids = retired.map(({ keyId }) => keyId);
+    if (isKeyFile(source) && keys.all().some(({ id }) => ids.includes(id))) {
+      replaceKeyFile(
+        keyFilePath(source.dataFolder),
+        keys.all().filter(({ id }) => !ids.includes(id)),
+      );
+    }
+    for (const note of retired) await forgetKey(engine, note);
+    return ids;
+  } finally {
+    unlock();
+  }
+}
+
+async function checkUnused(parts: RotationParts, notes: readonly KeyNote[]): Promise<void> {
+  const { engine, keys, records, now } = parts;
+  const writing = keys.all()[0]?.id;
+  if (notes.some(({ keyId }) => keyId === writing)) {
+    throw new SettingsError(['a key rotation is incomplete: run counterfoil secrets rotate first']);
+  }
+  const waitMs = stoppedSealingAt(parts, notes) + masterKeyOverlapMs - now();
+  if (waitMs > 0) {
+    const seconds = Math.ceil(waitMs / 1_000);
+    throw new SettingsError([
+      `the old master key was in use until recently: run this again in ${seconds} seconds`,
+    ]);
+  }
+  const { underKeys } = await openAll(engine, new Sealer(keys), records);
+  const problems = notes
+    .filter(({ keyId }) => underKeys.has(keyId))
+    .map(
+      ({ keyId }) =>
+        `${underKeys.get(keyId)} secrets are under ${keyId}: run counterfoil secrets rotate first`,
+    );
+  if (problems.length > 0) throw new SettingsError(problems);
+}
+
+/**
+ * In milliseconds since 1970. The notes are written before the key file is replaced. A rotation that was killed in between and
+ * continued much later leaves old notes, so the time of the file counts too.
+ */
+function stoppedSealingAt({ source }: RotationParts, notes: readonly KeyNote[]): number {
+  const noted = Math.max(...notes.map((note) => note.since));
+  return isKeyFile(source) ? Math.max(noted, keyFileChangedAt(keyFilePath(source.dataFolder))) : noted;
 }
