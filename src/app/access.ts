@@ -66,7 +66,7 @@ export async function openAccess(
   if (isNeverOpen && !keys.ring.areRequired)
     throw new SettingsError([`${whyKeys}, and there is no API key yet. ${makeFirstKey}`]);
   for (const key of keys.ring.publishable) {
-    const detail = withoutPrice(key, settings);
+    const detail = unpricedRouteWarning(key, settings);
     if (detail !== undefined) log.warn('publishable_key_without_price', { key_id: key.id, detail });
   }
   const cardTesting = openCardTestingLimiter(settings, engine, now);
@@ -183,7 +183,7 @@ export async function openOfflineAccess(settings: Settings, makesStore: boolean)
  * Why a publishable key cannot take payments: the routes that it is limited to have no price, or no route has one. Undefined
  * for every other key.
  */
-export function withoutPrice(
+export function unpricedRouteWarning(
   { kind, routes: limits }: Pick<ApiKey, 'kind' | 'routes'>,
   { payments }: Settings,
 ): string | undefined {

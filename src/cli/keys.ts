@@ -133,8 +133,8 @@ async function create({
     true,
   );
   show(shown, json);
-  const { withoutPrice } = await import('../app/access.ts');
-  const problem = withoutPrice(shown.key, await commandSettings());
+  const { unpricedRouteWarning } = await import('../app/access.ts');
+  const problem = unpricedRouteWarning(shown.key, await commandSettings());
   if (problem !== undefined) hint(`Warning: ${problem}.`);
 }
 

@@ -186,15 +186,15 @@ function effectOn(before: Payment, after: Payment, outcome: Outcome): 'counts' |
   if (after.state === 'succeeded') return hasChallenge ? 'is given back' : 'none';
   if (hasChallenge) return 'none';
   if (after.state === 'requires_action') return 'counts';
-  return after.state === 'declined' && isOfBadCard(outcome) ? 'counts' : 'none';
+  return after.state === 'declined' && countsAsCardTest(outcome) ? 'counts' : 'none';
 }
 
 /** Whether a charge has ended because its card is declined or invalid. @param outcome the one of this process's request */
 export function isDeclinedCard({ state, declineCode }: Payment, outcome: Outcome): boolean {
-  return state === 'declined' && (declineCode !== undefined || isOfBadCard(outcome));
+  return state === 'declined' && (declineCode !== undefined || countsAsCardTest(outcome));
 }
 
-function isOfBadCard(outcome: Outcome): boolean {
+function countsAsCardTest(outcome: Outcome): boolean {
   if (outcome.kind === 'canceled') return outcome.declined !== undefined;
   return outcome.kind === 'declined' || (outcome.kind === 'rejected' && outcome.param === 'token');
 }

@@ -120,7 +120,7 @@ export class Payments {
       const observed = await requestCharge(context, payment, request.token, trace);
       const settled = await settleReply(context, payment, observed, trace);
       const response = currentResponse(context, settled, { replayed: false });
-      return { ...response, isOfBadCard: isDeclinedCard(settled, observed.outcome) };
+      return { ...response, countsAsCardTest: isDeclinedCard(settled, observed.outcome) };
     });
   }
 

@@ -76,7 +76,7 @@ export class Prices {
     isChanged = false,
   ): Promise<AgreedPrice | undefined> {
     if (price === undefined) {
-      if (needsPrice) throw withoutPrice();
+      if (needsPrice) throw unpricedRoute();
       return undefined;
     }
     if (price === 'payer') return chosenByPayer;
@@ -201,7 +201,7 @@ function mismatch(param: 'amount' | 'currency', { amount, currency }: Price): Se
 }
 
 /** A publishable key is in the page of the shop: every reader of it could choose any amount. */
-function withoutPrice(): ServiceError {
+function unpricedRoute(): ServiceError {
   return new ServiceError('forbidden', {
     param: 'route_id',
     message: `A publishable API key can be used only on a payment route with a price, and this one has none; ${nothing}`,

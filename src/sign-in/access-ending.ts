@@ -3,7 +3,7 @@ import { ServiceError } from '../errors.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { commitWritesMax } from '../storage/limits.ts';
 import type { Records, Stored } from '../storage/records.ts';
-import { EndingMarkers, type Extent, type Marker } from './ending-markers.ts';
+import { EndingMarkers, type Marker, type RevocationScope } from './ending-markers.ts';
 import { endingRecoveryMs, refreshFamiliesPerUserMax, sessionsPerUserMax } from './limits.ts';
 import { RecentEndings } from './recent-endings.ts';
 import { matches, matchesFamily } from './session-filter.ts';
@@ -12,7 +12,7 @@ import { type RefreshFamily, refreshFamilies } from './tokens/refresh-family.ts'
 import { isUserKey, type Session, type SessionFilter, userKeyInId } from './types.ts';
 import { type StoredUser, userProfiles } from './users.ts';
 
-export interface Ending extends Extent {
+export interface Ending extends RevocationScope {
   /** Written to the audit if anything ends. */
   readonly act: AdministrativeAct;
   /** A write of the same commit. If the engine rejects it, nothing ends. */
@@ -62,7 +62,7 @@ export class AccessEnding {
    * (`RecentEndings`). Throws `precondition_failed` if the engine rejects `also`. @returns how many sessions ended
    */
   async end(ending: Ending): Promise<number> {
-    const { filter, act, also, ...extent } = ending;
+    const { filter, act, also, ...scope } = ending;
     const recorded = also === undefined ? [] : [also];
     for (;;) {
       const added = await this.recent.addition(filter);
@@ -72,7 +72,7 @@ export class AccessEnding {
       const audit = batch === undefined || batch.writes.length === 0 ? [] : [audited(act, this.#now())];
       const whole = [...first, ...(batch?.writes ?? []), ...(batch?.checks ?? []), ...audit];
       const isOne = batch !== undefined && whole.length <= commitWritesMax;
-      const marked = isOne ? undefined : await this.#markers.store({ ...extent, filter, act });
+      const marked = isOne ? undefined : await this.#markers.store({ ...scope, filter, act });
       const writes = marked === undefined ? whole : [...first, marked.write];
       const rejection = writes.length === 0 ? undefined : await this.#engine.commit(writes);
       if (rejection !== undefined && rejection.write < recorded.length)
@@ -85,10 +85,10 @@ export class AccessEnding {
 
   /** Ends all access of a user and erases the profile. Throws `user_not_found`. */
   async deleteUser(user: string, requester: Requester): Promise<void> {
-    const extent = { filter: { user }, deletesUser: true };
-    if (!isUserKey(user) || (await this.#batch(user, extent)).writes.length === 0)
+    const scope = { filter: { user }, deletesUser: true };
+    if (!isUserKey(user) || (await this.#batch(user, scope)).writes.length === 0)
       throw new ServiceError('user_not_found');
-    await this.end({ ...extent, act: { what: 'user.deleted', on: user, ...requester } });
+    await this.end({ ...scope, act: { what: 'user.deleted', on: user, ...requester } });
   }
 
   /** Ends the oldest sessions and refresh token families of a user above the limits. */
@@ -106,33 +106,33 @@ export class AccessEnding {
 
   /** Finishes the endings of processes that have died. Only sessions and tokens from before an ending began end. */
   async recover(signal: AbortSignal): Promise<void> {
-    for await (const { extent, beganAt, ...marker } of this.#markers.all()) {
+    for await (const { scope, beganAt, ...marker } of this.#markers.all()) {
       if (signal.aborted) return;
       if (Math.abs(this.#now() - beganAt) < endingRecoveryMs) continue;
-      const { filter } = extent;
+      const { filter } = scope;
       // A session created in the same millisecond may be older than the ending.
       const createdBefore = Math.min(beganAt + 1, filter.createdBefore ?? Number.POSITIVE_INFINITY);
-      await this.#finish(marker, { ...extent, filter: { ...filter, createdBefore } });
+      await this.#finish(marker, { ...scope, filter: { ...filter, createdBefore } });
     }
   }
 
   /** Ends what a stored ending means, and removes it, unless it has been stored anew meanwhile. */
-  async #finish({ id, text }: Marker, extent: Extent): Promise<number> {
-    const { user } = extent.filter;
+  async #finish({ id, text }: Marker, scope: RevocationScope): Promise<number> {
+    const { user } = scope.filter;
     let [sessions, current]: [number, string | undefined] = [0, text];
-    for await (const each of user === undefined ? this.#usersOf(extent.filter) : [user]) {
+    for await (const each of user === undefined ? this.#usersOf(scope.filter) : [user]) {
       current = await this.#markers.recordAct(id, current);
       // Another process has finished it.
       if (current === undefined) return sessions;
-      sessions += await this.#endBitByBit(each, extent);
+      sessions += await this.#endBitByBit(each, scope);
     }
     await this.#markers.remove({ id, text: current });
     return sessions;
   }
 
-  async #endBitByBit(user: string, extent: Extent): Promise<number> {
+  async #endBitByBit(user: string, scope: RevocationScope): Promise<number> {
     for (let sessions = 0; ; ) {
-      const { writes, sessions: found } = await this.#batch(user, extent);
+      const { writes, sessions: found } = await this.#batch(user, scope);
       sessions = Math.max(sessions, found);
       if (writes.length === 0) return sessions;
       for (let n = 0; n < writes.length; n += commitWritesMax) {
@@ -144,7 +144,10 @@ export class AccessEnding {
     }
   }
 
-  async #batch(user: string, { filter, deletesUser = false, last }: Extent): Promise<RevocationBatch> {
+  async #batch(
+    user: string,
+    { filter, deletesUser = false, last }: RevocationScope,
+  ): Promise<RevocationBatch> {
     // Read first: a sign-in changes the record, so the engine rejects the commit if a session has begun since.
     const record = await this.#users.find(user);
     const grants = await this.#grants(user);

@@ -5,7 +5,7 @@ import { Records } from '../storage/records.ts';
 import type { SessionFilter } from './types.ts';
 
 /** The access that ends. */
-export interface Extent {
+export interface RevocationScope {
   readonly filter: SessionFilter;
   /** Whether to delete the user's record as well; the filter then names the user. */
   readonly deletesUser?: boolean;
@@ -14,7 +14,7 @@ export interface Extent {
 }
 
 /** An ending that takes more than one commit. It is stored in `service:access-endings` until it is complete. */
-export interface StoredEnding extends Extent {
+export interface StoredEnding extends RevocationScope {
   /** When it was last requested, in milliseconds since 1970. */
   readonly beganAt: number;
   /** Distinguishes it from a repeated request, which stores it again. */
@@ -46,13 +46,13 @@ export class EndingMarkers {
    * because this one also ends what began since. The engine rejects the write if that one changes meanwhile; then call again.
    */
   async store(
-    ending: Extent & { readonly act: AdministrativeAct },
+    ending: RevocationScope & { readonly act: AdministrativeAct },
   ): Promise<Marker & { readonly write: Write }> {
-    const { act, ...extent } = ending;
+    const { act, ...scope } = ending;
     const id = markerId(ending);
     const before = await this.#records.find(id);
     const stored: StoredEnding = {
-      ...extent,
+      ...scope,
       beganAt: Math.max(this.#now(), before?.value.beganAt ?? 0),
       attempt: randomText().slice(0, 22),
       // The same ending is in the audit once.
@@ -83,11 +83,11 @@ export class EndingMarkers {
   }
 
   /** All of them, with what they end and when they were last requested, in milliseconds since 1970. */
-  async *all(): AsyncGenerator<Marker & { readonly extent: Extent; readonly beganAt: number }> {
+  async *all(): AsyncGenerator<Marker & { readonly scope: RevocationScope; readonly beganAt: number }> {
     for await (const page of this.#records.pages()) {
       for (const { id, text, value } of page) {
-        const { beganAt, attempt: _attempt, act: _act, ...extent } = value;
-        yield { id, text, extent, beganAt };
+        const { beganAt, attempt: _attempt, act: _act, ...scope } = value;
+        yield { id, text, scope, beganAt };
       }
     }
   }
@@ -99,7 +99,7 @@ export function deletionId(user: string): string {
 }
 
 /** The same ending has the same id, so that a repeated request continues it. */
-function markerId({ filter, deletesUser }: Extent): string {
+function markerId({ filter, deletesUser }: RevocationScope): string {
   if (deletesUser && filter.user !== undefined) return deletionId(filter.user);
   return `end.${digest(JSON.stringify(Object.entries(filter).toSorted()))}`;
 }

@@ -44,7 +44,7 @@ const load = isLong
       connectionsPerAddressMax: 100,
     };
 
-interface Extent {
+interface RevocationScope {
   readonly ms: number;
   readonly sockets: number;
   /** How long a connection or a response of the attack may last. */
@@ -52,7 +52,7 @@ interface Extent {
 }
 
 const stalledMsMax = isLong ? closedMsMax : stallMs * 1.5 + busyMachineMs;
-const attacks: Readonly<Record<AttackName, Extent>> = {
+const attacks: Readonly<Record<AttackName, RevocationScope>> = {
   resets: { ms: count({ short: 1_000, long: 20_000 }), sockets: 8 },
   'worst texts': { ms: count({ short: 1_500, long: 20_000 }), sockets: 2 },
   'stalled readers': {

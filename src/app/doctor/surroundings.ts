@@ -8,7 +8,7 @@ import type { ProcessorAccount } from '../../processors/processor.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { diskLowBytes, diskReserveBytes } from '../../storage/limits.ts';
-import { withoutPrice } from '../access.ts';
+import { unpricedRouteWarning } from '../access.ts';
 import { checkPortsAreFree } from '../listeners.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
@@ -38,7 +38,7 @@ export async function publishableKeysCheck(
   return keys
     .filter((key) => !hasEnded(key, now))
     .flatMap((key) => {
-      const reason = withoutPrice(key, settings);
+      const reason = unpricedRouteWarning(key, settings);
       return reason === undefined ? [] : [problem(`publishable API key ${key.id} (${key.name})`, reason)];
     });
 }

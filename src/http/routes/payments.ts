@@ -77,7 +77,7 @@ export function paymentRoutes(
             ? await payments.charge(chargeRequestOf(request, counts.buyerAddress(request)))
             : await payments.traceRepeat({ processor, traceparent: traceparentOf(request) }, known);
         if (known === undefined) exactRepeats.note(request, body, response);
-        if (response.isOfBadCard) counts.noteDecline(request);
+        if (response.countsAsCardTest) counts.noteDecline(request);
         if (request.caller.rights?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());
         const location = `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`;

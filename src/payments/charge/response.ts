@@ -104,7 +104,7 @@ export interface PaymentResponse extends StoredResponse {
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
   /** Whether it is the first response to a card that is declined or as card testing causes them. */
-  readonly isOfBadCard: boolean;
+  readonly countsAsCardTest: boolean;
   /** The secret that reads this payment; derived when it is called. */
   readonly clientSecret: () => string;
 }
@@ -118,7 +118,7 @@ export function currentResponse(
   const known = {
     paymentId: payment.id,
     replayed,
-    isOfBadCard: false,
+    countsAsCardTest: false,
     clientSecret: () => deriveClientSecret(payment),
   };
   if (payment.response !== undefined) return { ...payment.response, ...known };
