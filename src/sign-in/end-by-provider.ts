@@ -59,5 +59,9 @@ function asError(error: unknown): never {
 
 /** @param detail only for the log */
 function invalidToken(detail: string): ServiceError {
-  return invalidRequest('logout_token', 'logout_token is was used before, or cannot be checked now.', detail);
+  return invalidRequest(
+    'logout_token',
+    'logout_token is invalid, was used before, or cannot be checked now.',
+    detail,
+  );
 }

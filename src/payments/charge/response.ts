@@ -103,7 +103,7 @@ export interface PaymentResponse extends StoredResponse {
   /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
-  /** Whether it is the first response to a card that is declined or as card testing causes them. */
+  /** Whether it is the first response to a card that is declined or invalid, as card testing causes them. */
   readonly countsAsCardTest: boolean;
   /** The secret that reads this payment; derived when it is called. */
   readonly clientSecret: () => string;
