@@ -7,7 +7,7 @@ import { sendText } from '../src/http/response/send.ts';
 import { tableRoutes } from '../src/http/routes/tables.ts';
 import { type AppOptions, openApp } from '../src/http/server/app.ts';
 import { Listener } from '../src/http/server/listener.ts';
-import type { Routes } from '../src/http/server/routes.ts';
+import type { Routes } from '../src/http/server/operation.ts';
 import { openLog } from '../src/log.ts';
 import { noMetrics } from '../src/metrics.ts';
 import { loadSettings } from '../src/settings/load.ts';

@@ -8,7 +8,7 @@ import {
   errorKinds,
   type ErrorType as TypeOfService,
 } from '../../src/errors.ts';
-import type { paymentState, refundState } from '../../src/http/routes/payment-schemas.ts';
+import type { paymentState, refundState } from '../../src/http/routes/payment-responses.ts';
 import type { ChargeState } from '../../src/payments/charge-state.ts';
 import type { RefundState } from '../../src/payments/refund-state.ts';
 import { readDocument } from '../../test/support/openapi/document.ts';

@@ -3,29 +3,22 @@ import { type BackupOperations, backupRoutes } from '../http/routes/backups.ts';
 import { challengeRoutes } from '../http/routes/challenge.ts';
 import { consoleRoutes } from '../http/routes/console.ts';
 import { consoleSessionRoutes } from '../http/routes/console-session.ts';
-import { consoleSignInRoutes } from '../http/routes/console-sign-in.ts';
 import { type DoctorReport, doctorRoutes } from '../http/routes/doctor.ts';
 import { documentationRoutes } from '../http/routes/documentation.ts';
-import { healthRoutes, metricsRoutes } from '../http/routes/health.ts';
-import { integrationApprovalRoutes } from '../http/routes/integration-approval.ts';
-import { integrationListRoutes, integrationRoutes } from '../http/routes/integrations.ts';
+import { healthRoutes, type MetricsResponse } from '../http/routes/health.ts';
+import { integrationRoutes } from '../http/routes/integrations.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
-import { paymentChangeRoutes } from '../http/routes/payment-changes.ts';
-import { paymentPriceRoutes } from '../http/routes/payment-price.ts';
 import { paymentRoutes } from '../http/routes/payments.ts';
 import { reconciliationRoutes } from '../http/routes/reconciliation.ts';
 import { sessionRoutes } from '../http/routes/session.ts';
-import { sessionListRoutes } from '../http/routes/sessions.ts';
 import { signInRoutes } from '../http/routes/sign-in.ts';
-import { formRoutes } from '../http/routes/sign-in-forms.ts';
 import { type Documented, startPageRoutes } from '../http/routes/start-page.ts';
 import { tableRoutes } from '../http/routes/tables.ts';
-import { signInTokenRoutes } from '../http/routes/tokens.ts';
+import { tokenRoutes } from '../http/routes/tokens.ts';
 import { userRoutes } from '../http/routes/users.ts';
-import { eventRoutes } from '../http/routes/webhooks.ts';
 import { type AppOptions, type HttpApp, openApp } from '../http/server/app.ts';
 import type { Listener } from '../http/server/listener.ts';
-import type { Routes } from '../http/server/routes.ts';
+import type { Routes } from '../http/server/operation.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
@@ -42,7 +35,7 @@ export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStop
   readonly backups: BackupOperations;
   /** Runs the checks of `doctor`. */
   readonly examine: () => Promise<DoctorReport>;
-  readonly metricsText: Parameters<typeof metricsRoutes>[0];
+  readonly metricsText: () => Promise<MetricsResponse>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -86,8 +79,6 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
-    integrationListRoutes(signIn),
-    integrationApprovalRoutes(signIn),
     signInRoutes(
       signIn,
       log,
@@ -95,10 +86,8 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
       access.console?.cookies,
     ),
     sessionRoutes(signIn),
-    signInTokenRoutes(signIn),
-    formRoutes(signIn),
+    tokenRoutes(signIn),
     userRoutes(signIn),
-    sessionListRoutes(signIn),
     auditRoutes(access.audit, basePath),
     keyRoutes(access.keys, now, basePath),
     backupRoutes(backups, basePath),
@@ -110,6 +99,7 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
 /** The console, on the main listener; none if the settings turn it off. */
 function pageRoutes(settings: Settings, listeners: Listeners, context: AppContext): readonly Routes[] {
   const { access, domains, log } = context;
+  const { signIn } = domains;
   const { console: callers, authorizer: counts, isOpen, administrators, signIns } = access;
   if (callers === undefined) return [];
   const { processors, routes } = domains.payments;
@@ -122,8 +112,7 @@ function pageRoutes(settings: Settings, listeners: Listeners, context: AppContex
     payments: listeners.areSeparate ? undefined : payments,
   };
   return [
-    consoleSessionRoutes({ callers, counts, isOpen, facts }),
-    consoleSignInRoutes({ callers, counts, administrators, signIns, signIn: domains.signIn, facts }),
+    consoleSessionRoutes({ callers, counts, isOpen, administrators, signIns, signIn, facts }),
     consoleRoutes(() => consoleFolder(log)),
   ];
 }
@@ -132,10 +121,7 @@ function paymentsRoutes(settings: Settings, { domains, access }: AppContext): re
   const { basePath } = settings.payments;
   const { payments, challenges } = domains;
   return [
-    paymentPriceRoutes(payments, basePath),
     paymentRoutes(payments, basePath, access.authorizer),
-    paymentChangeRoutes(payments, basePath),
-    eventRoutes(payments, basePath),
     ...(challenges === undefined ? [] : [challengeRoutes(challenges, basePath)]),
   ];
 }
@@ -146,7 +132,7 @@ async function openOn(
   { docs }: Settings,
   { log, metrics, isStopping, access, checkReady, metricsText }: AppContext,
 ): Promise<HttpApp> {
-  const described = [...routes, healthRoutes(checkReady), metricsRoutes(metricsText)];
+  const described = [...routes, healthRoutes(checkReady, metricsText)];
   return openApp(listener, {
     log,
     metrics,

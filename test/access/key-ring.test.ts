@@ -143,12 +143,13 @@ test('responds 503 while the keys cannot be read, and stays live', async (t) => 
   });
   const listener = await Listener.listen({ host: '127.0.0.1', port: 0 });
   const tables = new Tables(engine, { tables: 'open', declared: [] });
+  const noMetrics = async () => ({ contentType: '', text: '' });
   const app = await openApp(listener, {
     ...unguarded,
     authorizer,
     log: openLog('silent'),
     isStopping: () => false,
-    routes: [tableRoutes(tables, '', []), healthRoutes(async () => [])],
+    routes: [tableRoutes(tables, '', []), healthRoutes(async () => [], noMetrics)],
   });
   t.after(async () => {
     await listener.stop();

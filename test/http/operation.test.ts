@@ -4,35 +4,26 @@ import Fastify from 'fastify';
 import { Type } from 'typebox';
 import { responseSchema } from '../../src/http/response/schemas.ts';
 import { sendText } from '../../src/http/response/send.ts';
-import { operation, routesOf } from '../../src/http/server/operation.ts';
-import type { App } from '../../src/http/server/routes.ts';
+import type { App } from '../../src/http/server/operation.ts';
+import { operation, routeFamily } from '../../src/http/server/operation.ts';
 import { useStrictValidation } from '../../src/http/server/validation.ts';
 
-const common = {
-  method: 'GET',
-  tag: 'Tests',
-  summary: 'A test',
-  access: 'public',
-  request: {},
-  response: responseSchema(Type.Object({}), 'Done'),
-} as const;
+const common = { summary: 'A test', response: responseSchema(Type.Object({}), 'Done') };
 
 test('a handler returns the body, or sends the response itself, once', async () => {
   const warnings: string[] = [];
   const app = Fastify({ logger: { level: 'warn', stream: { write: (line) => warnings.push(line) } } });
   useStrictValidation(app as unknown as App);
   const operations = [
-    operation({ ...common, path: '/body', id: 'body', handle: () => ({ a: 1 }) }),
-    operation({ ...common, path: '/later', id: 'later', handle: async () => ({ a: 2 }) }),
-    operation({
+    operation('GET', '/body', 'public', { ...common, id: 'body', handle: () => ({ a: 1 }) }),
+    operation('GET', '/later', 'public', { ...common, id: 'later', handle: async () => ({ a: 2 }) }),
+    operation('GET', '/sent', 'public', {
       ...common,
-      path: '/sent',
       id: 'sent',
       handle: (_, reply) => sendText(reply, 200, '{"a":3}'),
     }),
-    operation({
+    operation('GET', '/hijacked', 'public', {
       ...common,
-      path: '/hijacked',
       id: 'hijacked',
       handle: (_, reply) => {
         reply.hijack();
@@ -41,7 +32,7 @@ test('a handler returns the body, or sends the response itself, once', async () 
       },
     }),
   ];
-  await routesOf(operations)(app as unknown as App);
+  await routeFamily('Tests', operations)(app as unknown as App);
   const texts = [];
   for (const path of ['/body', '/later', '/sent', '/hijacked']) texts.push((await app.inject(path)).payload);
   await app.close();

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { ServiceError } from '../../errors.ts';
 import type { EntityTags } from '../../tables/entity-tags.ts';
 import { contentCodings } from './content-coding.ts';
@@ -31,4 +32,9 @@ export function isUnchanged(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === '*' || header.includes(`"${tag}"`)) return true;
   return contentCodings.some((coding) => header.includes(`"${tag}-${coding}"`));
+}
+
+/** The entity tag of a text, without its quotes. */
+export function contentTag(text: string): string {
+  return hash('sha256', text, 'base64url').slice(0, 22);
 }

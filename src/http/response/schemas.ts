@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type TProperties, type TSchema, Type } from 'typebox';
+import { type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox';
 import { errorCodes, errorTypes } from '../../errors.ts';
 import { ownDeclineCodes } from '../../payments/types.ts';
 import { commonDeclineCodes } from '../../processors/processor.ts';
@@ -27,11 +27,6 @@ export function enumOf(values: readonly string[], options: object = {}): TSchema
 
 export const timestamp = Type.String({ format: 'date-time', examples: ['2026-11-21T10:00:00.000Z'] });
 
-/** The query has digits; the domain checks the number. @param documented keywords of the number in the OpenAPI document */
-export function numberInQuery(description: string, documented: object) {
-  return documentedAs(Type.Optional(Type.String({ description })), { type: 'integer', ...documented });
-}
-
 /** Response headers in the OpenAPI document, by name. */
 export type Headers = Readonly<Record<string, TSchema>>;
 
@@ -50,14 +45,10 @@ export function responseSchema(body: TSchema, description: string, headers: Head
   return envelopeSchema(Type.Object({ statusCode: statusOk, body }, closed), description, headers);
 }
 
-/** A page of a list in the OpenAPI document: `next` is the `after` of the next page. */
-export function pageSchema(item: TSchema): TSchema {
-  return Type.Object({ statusCode: statusOk, body: Type.Array(item), next: nextPage }, closed);
+/** A response that only says what was done. */
+export function messageResponse(message: string, description: string, options: TObjectOptions = closed) {
+  return responseSchema(Type.Object({ message: Type.Literal(message) }, options), description);
 }
-
-const nextPage = Type.Optional(
-  Type.String({ description: '`after` of the next page; absent on the last page' }),
-);
 
 /** A whole response in the OpenAPI document, with `statusCode` and `body`. */
 export function envelopeSchema(schema: TSchema, description: string, headers: Headers = {}) {

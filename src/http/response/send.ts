@@ -1,26 +1,30 @@
-import type { FastifyReply } from 'fastify';
-import { type Envelope, jsonContentType, success } from '../../envelope.ts';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { type Envelope, jsonContentType } from '../../envelope.ts';
 
 /** Sends an envelope; the status line carries the same number. */
 export function sendEnvelope(reply: FastifyReply, envelope: Envelope<unknown>): FastifyReply {
   return sendText(reply, envelope.statusCode, JSON.stringify(envelope));
 }
 
-/** Sends a page of a list. @param next `after` of the next page; undefined on the last one */
-export function sendPage(
-  reply: FastifyReply,
-  items: readonly unknown[],
-  next: string | undefined,
-): FastifyReply {
-  return sendEnvelope(reply, { ...success(items), ...(next !== undefined && { next }) });
-}
-
 /** Sends an envelope that is text already. A string is sent in one write with the headers; bytes would need a second write. */
 export function sendText(reply: FastifyReply, status: number, text: string): FastifyReply {
-  return reply.code(status).header('content-type', jsonContentType).serializer(asItIs).send(text);
+  return sendAs(reply.code(status), jsonContentType, text);
 }
 
-/** Without a serializer of the reply, Fastify adds a charset to the content type, which JSON does not have. */
-function asItIs(text: unknown): string {
+/** Sends text of any content type. Without a serializer of the reply, Fastify would add a charset to that of JSON, which has none. */
+export function sendAs(reply: FastifyReply, contentType: string, text: string): FastifyReply {
+  return reply.header('content-type', contentType).serializer(unchanged).send(text);
+}
+
+function unchanged(text: unknown): string {
   return text as string;
+}
+
+/** Lets another instance of the framework respond, with what the guard has decided about https. */
+export function passTo({ routing }: FastifyInstance, reply: FastifyReply): FastifyReply {
+  reply.hijack();
+  const { 'strict-transport-security': httpsOnly } = reply.getHeaders();
+  if (httpsOnly !== undefined) reply.raw.setHeader('strict-transport-security', httpsOnly);
+  routing(reply.request.raw, reply.raw);
+  return reply;
 }

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { ServiceError } from '../../errors.ts';
 import { NotAdministrator, SignInError } from '../../sign-in/sign-in.ts';
 import { contentSecurityPolicy, escaped, type Page, pageText } from './page.ts';
+import { sendAs } from './send.ts';
 
 /** A page in the OpenAPI document. */
 export const htmlPage = { content: { 'text/html': { schema: Type.String() } } };
@@ -55,13 +56,6 @@ function whoOf(error: ServiceError): string {
 
 /** Sends a page. Pages for people are not in the envelope. */
 export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
-  return reply
-    .headers({ ...privateHeaders, 'content-security-policy': contentSecurityPolicy })
-    .header('content-type', 'text/html; charset=utf-8')
-    .serializer(asItIs)
-    .send(pageText(page));
-}
-
-function asItIs(text: unknown): string {
-  return text as string;
+  reply.headers({ ...privateHeaders, 'content-security-policy': contentSecurityPolicy });
+  return sendAs(reply, 'text/html; charset=utf-8', pageText(page));
 }

@@ -1,12 +1,26 @@
 import { Type } from 'typebox';
 import { actKinds, publicAct } from '../../audit/audit.ts';
 import type { AuditReader } from '../../audit/audit-page.ts';
-import { success } from '../../envelope.ts';
 import { named } from '../response/described.ts';
-import { limitOf, pageOf, pageSize } from '../response/pages.ts';
-import { closed, enumOf, errorResponses, timestamp } from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/routes.ts';
+import { pageQuery, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
+import { closed, enumOf, timestamp } from '../response/schemas.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+
+/** Administrators read here what was done, and by whom. @param prefix in front of `/v3` */
+export function auditRoutes(audit: AuditReader, prefix: string): Routes {
+  return routeFamily('Administration', [
+    operation('GET', `${prefix}/v3/audit`, 'admin', {
+      id: 'listAudit',
+      summary: 'List what administrators and users have done',
+      request: { query: pageQuery },
+      response: pageResponse(act, 'Newest first; `next` if there are more'),
+      handle: async ({ query: { limit, after } }, reply) => {
+        const { acts, next } = await audit.page(parseLimit(limit), after);
+        return sendPage(reply, acts.map(publicAct), next);
+      },
+    }),
+  ]);
+}
 
 const act = named(
   'AuditAct',
@@ -43,31 +57,3 @@ const act = named(
     closed,
   ),
 );
-
-/** Administrators read here what was done, and by whom. @param prefix in front of `/v3` */
-export function auditRoutes(audit: AuditReader, prefix: string): Routes {
-  return (app) => {
-    app.get(
-      `${prefix}/v3/audit`,
-      {
-        config: { access: 'admin' },
-        schema: {
-          tags: ['Administration'],
-          operationId: 'listAudit',
-          summary: 'List what administrators and users have done',
-          querystring: Type.Object(pageSize, closed),
-          response: {
-            200: pageOf(act, 'Newest first; `next` if there are more'),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { limit, after } = request.query;
-        const page = await audit.page(limitOf(limit), after);
-        const next = page.next === undefined ? {} : { next: page.next };
-        return sendEnvelope(reply, { ...success(page.acts.map(publicAct)), ...next });
-      },
-    );
-  };
-}

@@ -3,8 +3,34 @@ import { requesterFor } from '../../access/permission.ts';
 import type { Requester } from '../../audit/audit.ts';
 import { named } from '../response/described.ts';
 import { closed, enumOf, noBody, responseSchema, timestamp } from '../response/schemas.ts';
-import { operation, routesOf } from '../server/operation.ts';
-import type { Routes } from '../server/routes.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+
+/** Administrators look at the backups here, and make one. @param prefix in front of `/v3` */
+export function backupRoutes(backups: BackupOperations, prefix: string): Routes {
+  const path = `${prefix}/v3/backups`;
+  return routeFamily('Administration', [
+    operation('GET', path, 'admin', {
+      id: 'readBackups',
+      summary: 'Read the state of the backups, and list them',
+      response: responseSchema(report, 'As the target has them now, or `problem` after 10 seconds'),
+      handle: () => backups.report(),
+    }),
+
+    operation('POST', path, 'admin', {
+      id: 'makeBackup',
+      summary: 'Begin a backup',
+      description:
+        'It is made in a process of low priority; `readBackups` shows when it is done. `backup_running` while this process ' +
+        'of the service makes one.',
+      request: { body: noBody, isBodyOptional: true },
+      response: responseSchema(Type.Object({ running }, closed), 'The backup is being made'),
+      handle: async ({ caller, id }) => {
+        const since = await backups.make(requesterFor(caller, id));
+        return { running: { since: new Date(since).toISOString() } };
+      },
+    }),
+  ]);
+}
 
 const orNull = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
   Type.Union([schema, Type.Null()]);
@@ -98,41 +124,4 @@ export interface BackupOperations {
   report(): Promise<BackupReport>;
   /** Begins a backup. Throws ServiceError. @returns since when it is being made, in milliseconds since 1970 */
   make(requester: Requester): Promise<number>;
-}
-
-/** Administrators look at the backups here, and make one. @param prefix in front of `/v3` */
-export function backupRoutes(backups: BackupOperations, prefix: string): Routes {
-  const tag = 'Administration';
-  const path = `${prefix}/v3/backups`;
-  return routesOf([
-    operation({
-      method: 'GET',
-      path,
-      id: 'readBackups',
-      tag,
-      summary: 'Read the state of the backups, and list them',
-      access: 'admin',
-      request: {},
-      response: responseSchema(report, 'As the target has them now, or `problem` after 10 seconds'),
-      handle: () => backups.report(),
-    }),
-
-    operation({
-      method: 'POST',
-      path,
-      id: 'makeBackup',
-      tag,
-      summary: 'Begin a backup',
-      description:
-        'It is made in a process of low priority; `readBackups` shows when it is done. `backup_running` while this process ' +
-        'of the service makes one.',
-      access: 'admin',
-      request: { body: noBody, isBodyOptional: true },
-      response: responseSchema(Type.Object({ running }, closed), 'The backup is being made'),
-      handle: async ({ caller, id }) => {
-        const since = await backups.make(requesterFor(caller, id));
-        return { running: { since: new Date(since).toISOString() } };
-      },
-    }),
-  ]);
 }

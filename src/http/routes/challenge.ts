@@ -4,16 +4,10 @@ import { writtenAmount } from '../../currencies.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Challenge, Challenges } from '../../processors/challenges.ts';
 import { contentSecurityPolicy, escaped, pageText } from '../response/page.ts';
-import { closed, noQuery } from '../response/schemas.ts';
-import { takeForms } from '../server/forms.ts';
-import type { App, Routes } from '../server/routes.ts';
+import { closed } from '../response/schemas.ts';
+import { sendAs } from '../response/send.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
-
-const params = Type.Object({ challenge_id: Type.String() });
-const decision = Type.Object(
-  { decision: Type.Union([Type.Literal('approve'), Type.Literal('decline')]) },
-  closed,
-);
 
 /**
  * The page of the simulated bank, on which a person plays the cardholder: approve, decline, or close the page. Served only with
@@ -21,33 +15,29 @@ const decision = Type.Object(
  */
 export function challengeRoutes(challenges: Challenges, prefix: string): Routes {
   const path = `${prefix}/stage/challenge/:challenge_id`;
-  return async (parent) => {
-    parent.get(
-      path,
-      { config: { access: 'public' }, schema: { hide: true, params, querystring: noQuery } },
-      async (request, reply) => {
-        const challenge = await found(challenges.find(request.params.challenge_id));
-        return sendChallenge(reply, challenge);
+  return routeFamily('Payments', [
+    operation('GET', path, 'public', {
+      request: { params },
+      handle: async (request, reply) =>
+        sendChallenge(reply, await found(challenges.find(request.params.challenge_id))),
+    }),
+
+    operation('POST', path, 'public', {
+      request: { params, body: decision, bodyType: 'form' },
+      handle: async (request, reply) => {
+        const isApproved = request.body.decision === 'approve';
+        const challenge = await found(challenges.decide(request.params.challenge_id, isApproved));
+        return reply.headers(headersOf(challenge)).redirect(challenge.returnUrl, 303);
       },
-    );
-    await parent.register(async (scoped) => {
-      const app = scoped as unknown as App;
-      takeForms(app);
-      app.post(
-        path,
-        {
-          config: { access: 'public' },
-          schema: { hide: true, params, querystring: noQuery, body: decision },
-        },
-        async (request, reply) => {
-          const isApproved = request.body.decision === 'approve';
-          const challenge = await found(challenges.decide(request.params.challenge_id, isApproved));
-          return reply.headers(headersOf(challenge)).redirect(challenge.returnUrl, 303);
-        },
-      );
-    });
-  };
+    }),
+  ]);
 }
+
+const params = Type.Object({ challenge_id: Type.String() });
+const decision = Type.Object(
+  { decision: Type.Union([Type.Literal('approve'), Type.Literal('decline')]) },
+  closed,
+);
 
 async function found(challenge: Promise<Challenge | undefined>): Promise<Challenge> {
   const known = await challenge;
@@ -57,11 +47,7 @@ async function found(challenge: Promise<Challenge | undefined>): Promise<Challen
 
 function sendChallenge(reply: FastifyReply, challenge: Challenge): FastifyReply {
   const page = challenge.isOpen ? openPage(challenge) : endedPage(challenge);
-  return reply
-    .headers(headersOf(challenge))
-    .header('content-type', 'text/html; charset=utf-8')
-    .serializer((text: unknown) => text as string)
-    .send(pageText(page));
+  return sendAs(reply.headers(headersOf(challenge)), 'text/html; charset=utf-8', pageText(page));
 }
 
 /** The form may be sent here, and the redirect of its response may go to the shop: browsers check both. */

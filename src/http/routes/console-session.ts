@@ -1,17 +1,22 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { ConsoleSession } from '../../access/console/console-session.ts';
-import { consoleSessionMsMax } from '../../access/console/console-session.ts';
+import type { Administrators } from '../../access/console/administrators.ts';
+import {
+  type ConsoleSession,
+  consoleSessionMsMax,
+  type OpenedConsoleSession,
+} from '../../access/console/console-session.ts';
 import { currencyCodes, currencyExponent } from '../../currencies.ts';
-import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { RoutePolicy } from '../../payments/types.ts';
-import { closed, emptyWhenAbsent, noBody, noQuery } from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
-import { privateHeaders } from '../response/sign-in-page.ts';
+import { returnUrlCharactersMax } from '../../sign-in/limits.ts';
+import type { ConsoleSignIns, SignIn } from '../../sign-in/sign-in.ts';
+import { closed, noBody } from '../response/schemas.ts';
+import { privateHeaders as responseHeaders } from '../response/sign-in-page.ts';
 import type { Authorizer } from '../server/authorize.ts';
 import type { ConsoleCallers } from '../server/console-caller.ts';
-import type { Routes } from '../server/routes.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+import { keepSignIn } from './sign-in.ts';
 
 /** What the console must know of the service, because no operation returns it. */
 export interface ConsoleFacts {
@@ -32,67 +37,148 @@ export interface ConsoleFacts {
 
 interface ConsoleContext {
   readonly callers: ConsoleCallers;
-  readonly counts: Pick<Authorizer, 'takeConsoleSignIn'>;
+  readonly counts: Pick<Authorizer, 'takeConsoleSignIn' | 'takeSignIn'>;
   /** Whether programs on this machine need no key. */
   readonly isOpen: () => boolean;
+  readonly administrators: Pick<Administrators, 'registrations'>;
+  readonly signIns: Pick<ConsoleSignIns, 'findProven' | 'approvals'>;
+  readonly signIn: Pick<SignIn, 'begin' | 'origin' | 'now'>;
   readonly facts: ConsoleFacts;
 }
 
-const path = '/console/session';
-const config = { access: 'public' } as const;
-const signInBody = Type.Object({ key: Type.String({ minLength: 1, maxLength: 200 }) }, closed);
-
 /**
- * The session of the console: exchange a key for one, retrieve it, end it. The OpenAPI document does not have these: they are
- * for the console's own page, and every program has a key.
+ * The session of the console: begin one with a key or as a named administrator, retrieve it, end it. The OpenAPI document does
+ * not have these: they are for the console's own page, and every program has a key.
+ *
+ * To sign in an administrator, the page asks which integrations there are, begins a sign-in with one of them, and after the
+ * provider exchanges the proof for a session. Only the page can do each of these, so that no other site signs somebody in.
  */
-export function consoleSessionRoutes({ callers, counts, isOpen, facts }: ConsoleContext): Routes {
+export function consoleSessionRoutes(context: ConsoleContext): Routes {
+  const { callers, counts, isOpen, administrators, signIns, signIn, facts } = context;
   const { sessions, cookies } = callers;
-  const send = (reply: FastifyReply, session: ConsoleSession | undefined) =>
-    sendSession(reply, session, facts);
-  return (app) => {
-    app.get(path, { config, schema: { hide: true, querystring: noQuery } }, async (request, reply) => {
-      callers.checkOwnPage(request);
-      if (isOpen()) return send(reply, undefined);
-      const session = await sessions.findFresh(cookies.read(request, 'session'));
-      // A page asks when it is opened; nothing is wrong with that.
-      if (session === undefined) throw signedOut;
-      return send(reply, session);
-    });
+  const path = '/console/session';
+  const signInPath = '/console/sign-in';
+  const beginSession = (reply: FastifyReply, session: OpenedConsoleSession) => {
+    cookies.set(reply, 'session', session.cookie, consoleSessionMsMax);
+    return publicSession(session, facts);
+  };
+  return routeFamily('Console', [
+    operation('GET', path, 'public', {
+      responseHeaders,
+      handle: async (request) => {
+        callers.checkOwnPage(request);
+        if (isOpen()) return publicSession(undefined, facts);
+        const session = await sessions.findFresh(cookies.read(request, 'session'));
+        // A page asks when it is opened; nothing is wrong with that.
+        if (session === undefined) throw signedOut;
+        return publicSession(session, facts);
+      },
+    }),
 
-    app.post(
-      path,
-      { config, schema: { hide: true, querystring: noQuery, body: signInBody } },
-      async (request, reply) => {
+    operation('POST', path, 'public', {
+      request: { body: keyBody },
+      responseHeaders,
+      handle: async (request, reply) => {
         callers.checkOwnPage(request);
         callers.checkTransport(request);
         counts.takeConsoleSignIn(request);
         const before = cookies.read(request, 'session');
-        const session = await sessions.signIn(request.body.key, before, request.id);
-        cookies.set(reply, 'session', session.cookie, consoleSessionMsMax);
-        return send(reply, session);
+        return beginSession(reply, await sessions.signIn(request.body.key, before, request.id));
       },
-    );
+    }),
 
-    app.delete(
-      path,
-      {
-        config,
-        preValidation: emptyWhenAbsent,
-        schema: { hide: true, querystring: noQuery, body: noBody },
-      },
-      async (request, reply) => {
+    operation('DELETE', path, 'public', {
+      request: { body: noBody, isBodyOptional: true },
+      responseHeaders,
+      handle: async (request, reply) => {
         const cookie = cookies.read(request, 'session');
         // Throws unless the page has the token: another page must not be able to end the session.
         await sessions.findFresh(cookie);
         await callers.callerOf(request);
         if (cookie !== undefined) await sessions.signOut(cookie, request.id);
         cookies.clear(reply, 'session');
-        return sendEnvelope(reply.headers(privateHeaders), success({ message: 'Signed out' }));
+        return { message: 'Signed out' };
       },
-    );
-  };
+    }),
+
+    operation('GET', signInPath, 'public', {
+      responseHeaders,
+      handle: async (request) => {
+        callers.checkOwnPage(request);
+        // Integrations are for the users of the app; the console offers those that an administrator could use.
+        const offered = await signIns.approvals.accepted(await administrators.registrations());
+        const integrations = offered.map(({ integration }) => {
+          const [provider, name] = integration.split('/');
+          return { provider, name };
+        });
+        return { integrations };
+      },
+    }),
+
+    operation('POST', signInPath, 'public', {
+      request: { body: beginBody },
+      responseHeaders,
+      handle: async (request, reply) => {
+        callers.checkOwnPage(request);
+        callers.checkTransport(request);
+        checkOrigin(request, signIn.origin);
+        counts.takeSignIn(request, signIn.now());
+        const { provider, name, view } = request.body;
+        const returnTo = landingFor(view);
+        const begun = await signIn.begin({ provider, name, returnTo, isForConsole: true });
+        keepSignIn(signIn.origin, reply, begun);
+        return { authorization_url: begun.authorizationUrl };
+      },
+    }),
+
+    operation('POST', `${signInPath}/session`, 'public', {
+      request: { body: noBody, isBodyOptional: true },
+      responseHeaders,
+      handle: async (request, reply) => {
+        callers.checkOwnPage(request);
+        callers.checkTransport(request);
+        counts.takeConsoleSignIn(request);
+        const proven = await signIns.findProven(cookies.read(request, 'proof'));
+        cookies.clear(reply, 'proof');
+        if (proven === undefined) throw noProof;
+        const before = cookies.read(request, 'session');
+        return beginSession(reply, await sessions.signInAs(proven, before, request.id));
+      },
+    }),
+  ]);
 }
+
+const keyBody = Type.Object({ key: Type.String({ minLength: 1, maxLength: 200 }) }, closed);
+const beginBody = Type.Object(
+  {
+    provider: Type.String({ maxLength: 100 }),
+    name: Type.String({ maxLength: 100 }),
+    /** Where to go afterwards; the page checks it. */
+    view: Type.String({ maxLength: returnUrlCharactersMax }),
+  },
+  closed,
+);
+
+/** The view of the console that the browser returns to. It exchanges the proof for a session, then shows another view. */
+const landing = '/console/signed-in';
+
+/** The provider sends the browser to the one origin that it knows, where this one's cookies do not exist. */
+function checkOrigin({ headers }: FastifyRequest, origin: string): void {
+  if (headers.origin === origin) return;
+  throw new ServiceError('forbidden', {
+    param: 'Origin',
+    message: `To sign in with a provider, open the console at ${origin}/console.`,
+  });
+}
+
+function landingFor(view: string): string {
+  const withView = `${landing}?${new URLSearchParams({ view })}`;
+  return withView.length > returnUrlCharactersMax ? landing : withView;
+}
+
+const noProof = new ServiceError('unauthenticated', {
+  message: 'This sign-in to the console is over. Sign in again.',
+});
 
 const signedOut = new ServiceError('unauthenticated', {
   isRoutine: true,
@@ -107,15 +193,7 @@ const unusualDecimals = Object.fromEntries(
 );
 
 /** @param session undefined on a service without keys, where every caller may do everything */
-export function sendSession(
-  reply: FastifyReply,
-  session: ConsoleSession | undefined,
-  facts: ConsoleFacts,
-): FastifyReply {
-  return sendEnvelope(reply.headers(privateHeaders), success(shown(session, facts)));
-}
-
-function shown(
+function publicSession(
   session: ConsoleSession | undefined,
   { version, basePath, tablePolicy, payments }: ConsoleFacts,
 ) {

@@ -1,22 +1,15 @@
-import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { consoleAssetSeconds, consoleRetryMs } from '../limits.ts';
-import { isUnchanged } from '../response/conditional-requests.ts';
-import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/routes.ts';
+import { contentTag, isUnchanged } from '../response/conditional-requests.ts';
+import { passTo, sendEnvelope } from '../response/send.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
-/**
- * Only files of this service: no inline script or style, nothing from another origin, no markup from text (Trusted Types), and
- * no frame around the page.
- */
-const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
-  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const paths = ['/console', '/console/*'];
 
 /**
  * `/console`, a page for people. Every path below it is a view of the page, except `/console/assets` and `/console/session`.
@@ -38,20 +31,29 @@ export function consoleRoutes(findFiles: () => Promise<string>): Routes {
       });
     return opening;
   };
-  return (app) => {
-    for (const path of ['/console', '/console/*']) {
-      app.get(path, { config: { access: 'public' }, schema: { hide: true } }, async (request, reply) => {
-        const { routing } = await open();
-        reply.hijack();
-        reply.raw.setHeader('request-id', request.id);
-        ids.set(request.raw, request.id);
-        const { 'strict-transport-security': httpsOnly } = reply.getHeaders();
-        if (httpsOnly !== undefined) reply.raw.setHeader('strict-transport-security', httpsOnly);
-        routing(request.raw, reply.raw);
-      });
-    }
-  };
+  return routeFamily(
+    'Console',
+    paths.map((path) =>
+      operation('GET', path, 'public', {
+        request: { query: 'any' },
+        handle: async (request, reply) => {
+          const files = await open();
+          reply.raw.setHeader('request-id', request.id);
+          ids.set(request.raw, request.id);
+          return passTo(files, reply);
+        },
+      }),
+    ),
+  );
 }
+
+/**
+ * Only files of this service: no inline script or style, nothing from another origin, no markup from text (Trusted Types), and
+ * no frame around the page.
+ */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /** The ids that requests have, for the error responses of the second instance. */
 const ids = new WeakMap<IncomingMessage, string>();
@@ -77,8 +79,8 @@ async function openFiles(root: string): Promise<FastifyInstance> {
   });
   // By its content: files of a package all have the same time, and the page is as long in every version.
   const page = await readFile(`${root}/index.html`, 'utf8');
-  const etag = hash('sha256', page, 'base64url').slice(0, 22);
-  for (const path of ['/console', '/console/*']) {
+  const etag = contentTag(page);
+  for (const path of paths) {
     files.get(path, (request, reply) => {
       reply.headers({ etag: `"${etag}"`, 'cache-control': 'public, no-cache' });
       if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();

@@ -1,8 +1,22 @@
 import { type Static, Type } from 'typebox';
 import { named } from '../response/described.ts';
 import { closed, enumOf, responseSchema, timestamp } from '../response/schemas.ts';
-import { operation, routesOf } from '../server/operation.ts';
-import type { Routes } from '../server/routes.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+
+/** Administrators examine the service here. @param prefix in front of `/v3` */
+export function doctorRoutes(examine: () => Promise<DoctorReport>, prefix: string): Routes {
+  return routeFamily('Administration', [
+    operation('GET', `${prefix}/v3/doctor`, 'admin', {
+      id: 'runDoctor',
+      summary: 'Examine the service and what it needs',
+      description:
+        'The checks of `counterfoil doctor` that a running service can make of itself. Calls the processors and lists the target ' +
+        'of the backups, so it may take 15 seconds. Callers at the same time share one examination.',
+      response: responseSchema(report, 'The checks, also if there are problems'),
+      handle: () => examine(),
+    }),
+  ]);
+}
 
 const status = Type.Unsafe<'ok' | 'warning' | 'problem'>(enumOf(['ok', 'warning', 'problem']));
 
@@ -52,23 +66,3 @@ export type DoctorReport = Omit<Static<typeof report>, 'checks' | 'master_keys'>
   readonly checks: readonly Static<typeof check>[];
   readonly master_keys: readonly Static<typeof masterKey>[];
 };
-
-/** Administrators examine the service here. @param prefix in front of `/v3` */
-export function doctorRoutes(examine: () => Promise<DoctorReport>, prefix: string): Routes {
-  return routesOf([
-    operation({
-      method: 'GET',
-      path: `${prefix}/v3/doctor`,
-      id: 'runDoctor',
-      tag: 'Administration',
-      summary: 'Examine the service and what it needs',
-      description:
-        'The checks of `counterfoil doctor` that a running service can make of itself. Calls the processors and lists the target ' +
-        'of the backups, so it may take 15 seconds. Callers at the same time share one examination.',
-      access: 'admin',
-      request: {},
-      response: responseSchema(report, 'The checks, also if there are problems'),
-      handle: () => examine(),
-    }),
-  ]);
-}

@@ -1,30 +1,15 @@
-import { hash } from 'node:crypto';
 import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { scopes } from '../../access/scopes.ts';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
+import { contentTag, isUnchanged } from '../response/conditional-requests.ts';
 import { SchemaDescriber } from '../response/described.ts';
 import { describeOperation, withComponents } from '../response/described-operations.ts';
 import { emptyWhenAbsent } from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
+import { passTo, sendEnvelope } from '../response/send.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { newRequestId } from '../server/request-id.ts';
-import type { Routes } from '../server/routes.ts';
 import { pageHeaders } from '../server/security-headers.ts';
-
-/** The groups of operations. */
-const tags = [
-  { name: 'Payments', description: 'Charge cards, and refund, cancel and find payments' },
-  { name: 'Tables', description: 'Items with an id and a name, in tables' },
-  { name: 'Sign-in', description: 'Identity providers, sign-ins, sessions and tokens' },
-  { name: 'Users', description: 'Who has signed in, for operators' },
-  { name: 'Administration', description: 'API keys, the audit trail, the backups and the doctor' },
-  { name: 'Operations', description: 'Liveness, readiness and metrics' },
-];
-
-/** Nothing from other origins; the page uses inline styles and data URLs for icons. */
-const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
  * `/openapi.json`, generated from the routes, and `/docs`, a page to try them. This service serves the page and all its
@@ -35,18 +20,18 @@ const contentSecurityPolicy =
  */
 export function documentationRoutes(version: string, routes: readonly Routes[]): Routes {
   let twin: Promise<FastifyInstance> | undefined;
-  return (app) => {
-    for (const path of ['/openapi.json', '/docs', '/docs/*']) {
-      app.get(path, { config: { access: 'public' }, schema: { hide: true } }, async (request, reply) => {
-        twin ??= describeRoutes(version, routes);
-        const { routing } = await twin;
-        reply.hijack();
-        const { 'strict-transport-security': httpsOnly } = reply.getHeaders();
-        if (httpsOnly !== undefined) reply.raw.setHeader('strict-transport-security', httpsOnly);
-        routing(request.raw, reply.raw);
-      });
-    }
-  };
+  return routeFamily(
+    'Documentation',
+    ['/openapi.json', '/docs', '/docs/*'].map((path) =>
+      operation('GET', path, 'public', {
+        request: { query: 'any' },
+        handle: async (_request, reply) => {
+          twin ??= describeRoutes(version, routes);
+          return passTo(await twin, reply);
+        },
+      }),
+    ),
+  );
 }
 
 /** A Fastify instance that never listens. It generates the OpenAPI document of the routes (`swagger()`) and serves the page. */
@@ -115,12 +100,13 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
     uiConfig: { layout: 'BaseLayout', deepLinking: true, validatorUrl: null },
   });
   for (const add of routes) await add(twin as unknown as Parameters<Routes>[0]);
-  let described: { readonly text: string; readonly etag: string } | undefined;
+  let document: { readonly text: string; readonly etag: string } | undefined;
   twin.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
-    described ??= tagged(JSON.stringify(twin.swagger()));
-    reply.header('etag', described.etag);
-    if (request.headers['if-none-match'] === described.etag) return reply.code(304).send();
-    return reply.header('content-type', 'application/json; charset=utf-8').send(described.text);
+    document ??= openDocument(twin);
+    const { text, etag } = document;
+    reply.header('etag', `"${etag}"`);
+    if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();
+    return reply.header('content-type', 'application/json; charset=utf-8').send(text);
   });
   twin.setNotFoundHandler((request, reply) =>
     sendEnvelope(reply, failure(new ServiceError('route_not_found'), request.id)),
@@ -129,8 +115,24 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   return twin;
 }
 
-function tagged(text: string) {
-  return { text, etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"` };
+/** The groups of operations. */
+const tags = [
+  { name: 'Payments', description: 'Charge cards, and refund, cancel and find payments' },
+  { name: 'Tables', description: 'Items with an id and a name, in tables' },
+  { name: 'Sign-in', description: 'Identity providers, sign-ins, sessions and tokens' },
+  { name: 'Users', description: 'Who has signed in, for operators' },
+  { name: 'Administration', description: 'API keys, the audit trail, the backups and the doctor' },
+  { name: 'Operations', description: 'Liveness, readiness and metrics' },
+];
+
+/** Nothing from other origins; the page uses inline styles and data URLs for icons. */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+function openDocument(twin: FastifyInstance) {
+  const text = JSON.stringify(twin.swagger());
+  return { text, etag: contentTag(text) };
 }
 
 /** The assets of the page change only with the version of the service; a browser revalidates the rest by its tag. */

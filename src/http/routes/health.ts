@@ -1,11 +1,7 @@
 import { Type } from 'typebox';
-import type { FieldsBesideError } from '../../envelope.ts';
 import { responseSchema } from '../response/schemas.ts';
-import { operation, routesOf } from '../server/operation.ts';
-import type { Routes } from '../server/routes.ts';
-
-const tag = 'Operations';
-const failedChecks: FieldsBesideError = (_message, { details }) => ({ failed: details.failed ?? [] });
+import { sendAs } from '../response/send.ts';
+import { type LegacyErrorFields, operation, type Routes, routeFamily } from '../server/operation.ts';
 
 /** Metrics in the Prometheus text format. */
 export interface MetricsResponse {
@@ -14,83 +10,64 @@ export interface MetricsResponse {
 }
 
 /**
- * Liveness and readiness of the process.
+ * Liveness, readiness and metrics of the process.
  *
  * @param checkReady throws ServiceError `unavailable` with the `failed` checks while the service is not ready, and from the
  *   start of a shutdown; returns what is shut meanwhile
  */
-export function healthRoutes(checkReady: () => Promise<readonly string[]>): Routes {
-  return routesOf([
-    operation({
-      method: 'GET',
-      path: '/livez',
+export function healthRoutes(
+  checkReady: () => Promise<readonly string[]>,
+  collectMetrics: () => Promise<MetricsResponse>,
+): Routes {
+  return routeFamily('Operations', [
+    operation('GET', '/livez', 'public', {
       id: 'checkAlive',
-      tag,
       summary: 'Check that the process is alive',
-      access: 'public',
       request: { query: 'any' },
       response: responseSchema(Type.Object({ status: Type.Literal('alive') }), 'The process is alive'),
       handle: () => ({ status: 'alive' }),
     }),
 
-    operation({
-      method: 'GET',
-      path: '/readyz',
+    operation('GET', '/readyz', 'public', {
       id: 'checkReady',
-      tag,
       summary: 'Check that the service is ready',
-      access: 'public',
       request: { query: 'any' },
-      response: responseSchema(
-        Type.Object({
-          status: Type.Literal('ready'),
-          shut: Type.Optional(
-            Type.Array(Type.String(), {
-              description: 'What is 503 although the service is ready: `payments`, after a restore',
-            }),
-          ),
-        }),
-        'The service is ready',
-      ),
-      legacyErrorFields: {
-        name: 'NotReadyResponse',
-        schemas: { failed: Type.Array(Type.String(), { description: 'The checks that failed' }) },
-        valuesFor: failedChecks,
-      },
+      response: responseSchema(readiness, 'The service is ready'),
+      legacyErrorFields: failedChecks,
       handle: async () => {
         const shut = await checkReady();
         return { status: 'ready', ...(shut.length > 0 && { shut }) };
       },
     }),
-  ]);
-}
 
-/**
- * The metrics of the service. A successful response is not in the envelope, because Prometheus reads only its own format.
- * Errors are in the envelope.
- */
-export function metricsRoutes(collect: () => Promise<MetricsResponse>): Routes {
-  return routesOf([
-    operation({
-      method: 'GET',
-      path: '/metrics',
+    operation('GET', '/metrics', 'metrics:read', {
       id: 'readMetrics',
-      tag,
       summary: 'Read the metrics in the Prometheus format',
-      access: 'metrics:read',
       request: { query: 'any' },
-      response: {
-        description: 'Text in the exposition format of Prometheus, 0.0.4',
-        content: { 'text/plain': { schema: Type.String() } },
-      },
+      response: metricsResponse,
       handle: async (_request, reply) => {
-        const { contentType, text } = await collect();
-        return reply
-          .header('content-type', contentType)
-          .header('cache-control', 'no-store')
-          .serializer((payload: unknown) => payload as string)
-          .send(text);
+        const { contentType, text } = await collectMetrics();
+        return sendAs(reply, contentType, text);
       },
     }),
   ]);
 }
+
+const readiness = Type.Object({
+  status: Type.Literal('ready'),
+  shut: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'What is 503 although the service is ready: `payments`, after a restore',
+    }),
+  ),
+});
+const failedChecks: LegacyErrorFields = {
+  name: 'NotReadyResponse',
+  schemas: { failed: Type.Array(Type.String(), { description: 'The checks that failed' }) },
+  valuesFor: (_message, { details }) => ({ failed: details.failed ?? [] }),
+};
+/** Not in the envelope: Prometheus reads its own format only. */
+const metricsResponse = {
+  description: 'Text in the exposition format of Prometheus, 0.0.4',
+  content: { 'text/plain': { schema: Type.String() } },
+};

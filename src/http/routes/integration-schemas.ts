@@ -1,9 +1,28 @@
-import { Type } from 'typebox';
-import { named } from '../response/described.ts';
-import { closed, timestamp } from '../response/schemas.ts';
-import { providerSchema } from './provider-param.ts';
+import { type Static, Type } from 'typebox';
+import { providerNames } from '../../sign-in/types.ts';
+import { documentedAs, named } from '../response/described.ts';
+import { closed, enumOf, timestamp } from '../response/schemas.ts';
 
-/** Request and response schemas of the registry of sign-in integrations. */
+/** Request and response schemas of sign-in integrations. */
+
+export const providerSchema = named(
+  'IdentityProvider',
+  enumOf(providerNames, { description: 'The identity provider', examples: ['google'] }),
+);
+
+/** Path parameters of one integration. An unknown provider is 404. */
+export const integrationParams = Type.Object({
+  identity_provider: documentedAs(Type.String(), providerSchema),
+  INTEGRATION_NAME: Type.String({
+    description: 'The name of the integration: 1 to 63 lower-case letters, digits and hyphens',
+    examples: ['shop'],
+  }),
+});
+
+/** The integration that the path of a request names. */
+export function integrationIn({ params }: { readonly params: Static<typeof integrationParams> }) {
+  return { provider: params.identity_provider, name: params.INTEGRATION_NAME };
+}
 
 const uri = { format: 'uri' };
 const url = Type.String(uri);
@@ -104,7 +123,7 @@ export const verifyQuery = Type.Object(
   },
   closed,
 );
-export const pageQuery = Type.Object(
+export const listQuery = Type.Object(
   {
     after: Type.Optional(
       Type.String({

@@ -1,62 +1,54 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { requesterFor } from '../../access/permission.ts';
-import { type FieldsBesideError, success } from '../../envelope.ts';
-
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Integration } from '../../sign-in/types.ts';
+import { pageResponse, sendPage } from '../response/pagination.ts';
+import { messageResponse, responseSchema } from '../response/schemas.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import {
-  closed,
-  envelopeSchema,
-  errorResponses,
-  noQuery,
-  pageSchema,
-  responseSchema,
-} from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/routes.ts';
-import { body, described, pageQuery, registered, verifyQuery } from './integration-schemas.ts';
-import { integrationParams } from './provider-param.ts';
+  approvalBody,
+  body,
+  described,
+  integrationIn,
+  listQuery,
+  integrationParams as params,
+  registered,
+  verifyQuery,
+} from './integration-schemas.ts';
 
-const tags = ['Sign-in'];
-const besideError: FieldsBesideError = () => ({ compelete: false });
-
-/**
- * The registry of sign-in integrations: register (interface.md, 4.5), retrieve, replace, remove. No response contains a
- * secret.
- */
+/** The registry of sign-in integrations. No response contains a secret. */
 export function integrationRoutes(signIn: SignIn): Routes {
   const { prefix } = signIn;
-  return (app) => {
-    app.post(
+  const all = `${prefix}/v3/service/auth`;
+  const one = `${all}/:identity_provider/:INTEGRATION_NAME`;
+  const shown = (integration: Integration) => publicIntegration(signIn, integration);
+  const sendList = async (reply: FastifyReply, provider: string | undefined, after: string | undefined) => {
+    const { integrations, next } = await signIn.integrations(provider, after);
+    return sendPage(reply, integrations.map(shown), next);
+  };
+  return routeFamily('Sign-in', [
+    operation(
+      'POST',
       `${prefix}/v3/create/service/auth/:identity_provider/:INTEGRATION_NAME`,
+      'integrations:write',
       {
-        config: { access: 'integrations:write', besideError },
-        schema: {
-          tags,
-          operationId: 'createIntegration',
-          summary: 'Register a sign-in integration',
-          params: integrationParams,
-          querystring: verifyQuery,
-          body,
-          response: {
-            200: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
-            ...errorResponses('IntegrationErrorResponse', { compelete: Type.Literal(false) }),
-          },
+        id: 'createIntegration',
+        summary: 'Register a sign-in integration',
+        request: { params, query: verifyQuery, body },
+        response: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
+        legacyErrorFields: {
+          name: 'IntegrationErrorResponse',
+          schemas: { compelete: Type.Literal(false) },
+          valuesFor: () => ({ compelete: false }),
         },
-      },
-      async (request, reply) => {
-        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        if (request.query.verify === 'true') await signIn.verify({ provider, name }, request.body);
-        const integration = await signIn.register(
-          { provider, name },
-          request.body,
-          requesterFor(request.caller, request.id),
-        );
-        const { redirectUri, signInUrl } = signIn.addresses(integration);
-        return sendEnvelope(
-          reply,
-          success({
+        handle: async (request) => {
+          const named = integrationIn(request);
+          if (request.query.verify === 'true') await signIn.verify(named, request.body);
+          const requester = requesterFor(request.caller, request.id);
+          const integration = await signIn.register(named, request.body, requester);
+          const { redirectUri, signInUrl } = signIn.addresses(integration);
+          return {
             compelete: true,
             complete: true,
             name: integration.name,
@@ -65,139 +57,105 @@ export function integrationRoutes(signIn: SignIn): Routes {
             redirect_uri: redirectUri,
             sign_in_url: signInUrl,
             created_at: integration.createdAt,
-          }),
-        );
-      },
-    );
-
-    const one = `${prefix}/v3/service/auth/:identity_provider/:INTEGRATION_NAME`;
-    app.get(
-      one,
-      {
-        config: { access: 'integrations:read' },
-        schema: {
-          tags,
-          operationId: 'getIntegration',
-          summary: 'Retrieve an integration',
-          params: integrationParams,
-          querystring: noQuery,
-          response: {
-            200: responseSchema(described, 'The integration, without its secret'),
-            ...errorResponses(),
-          },
+          };
         },
       },
-      async (request, reply) => {
-        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        return sendEnvelope(reply, success(shown(signIn, await signIn.integration({ provider, name }))));
-      },
-    );
+    ),
 
-    app.put(
-      one,
-      {
-        config: { access: 'integrations:write' },
-        schema: {
-          tags,
-          operationId: 'replaceIntegration',
-          summary: 'Replace the credentials of an integration',
-          params: integrationParams,
-          querystring: verifyQuery,
-          body,
-          response: {
-            200: responseSchema(described, 'The new credentials are on disk, with the secret encrypted'),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        if (request.query.verify === 'true') await signIn.verify({ provider, name }, request.body);
+    operation('GET', one, 'integrations:read', {
+      id: 'getIntegration',
+      summary: 'Retrieve an integration',
+      request: { params },
+      response: withoutSecret,
+      handle: async (request) => shown(await signIn.integration(integrationIn(request))),
+    }),
+
+    operation('PUT', one, 'integrations:write', {
+      id: 'replaceIntegration',
+      summary: 'Replace the credentials of an integration',
+      request: { params, query: verifyQuery, body },
+      response: responseSchema(described, 'The new credentials are on disk, with the secret encrypted'),
+      handle: async (request) => {
+        const named = integrationIn(request);
+        if (request.query.verify === 'true') await signIn.verify(named, request.body);
         const { caller, id } = request;
         const mayApprove = caller.rights?.scopes.includes('admin') ?? false;
         const requester = { ...requesterFor(caller, id), mayApprove };
-        const integration = await signIn.replace({ provider, name }, request.body, requester);
-        return sendEnvelope(reply, success(shown(signIn, integration)));
+        return shown(await signIn.replace(named, request.body, requester));
       },
-    );
+    }),
 
-    app.delete(
-      one,
-      {
-        config: { access: 'integrations:write' },
-        schema: {
-          tags,
-          operationId: 'deleteIntegration',
-          summary: 'Remove an integration',
-          params: integrationParams,
-          querystring: noQuery,
-          response: {
-            200: responseSchema(
-              Type.Object({ message: Type.Literal('Integration deleted') }, closed),
-              'Nobody can sign in with it any more, and its users are signed out',
-            ),
-            ...errorResponses(),
-          },
-        },
+    operation('DELETE', one, 'integrations:write', {
+      id: 'deleteIntegration',
+      summary: 'Remove an integration',
+      request: { params },
+      response: messageResponse(
+        'Integration deleted',
+        'Nobody can sign in with it any more, and its users are signed out',
+      ),
+      handle: async (request) => {
+        await signIn.remove(integrationIn(request), requesterFor(request.caller, request.id));
+        return { message: 'Integration deleted' };
       },
-      async (request, reply) => {
-        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        await signIn.remove({ provider, name }, requesterFor(request.caller, request.id));
-        return sendEnvelope(reply, success({ message: 'Integration deleted' }));
+    }),
+
+    operation('GET', all, 'integrations:read', {
+      id: 'listIntegrations',
+      summary: 'List integrations',
+      request: { query: listQuery },
+      response: list,
+      handle: ({ query }, reply) => sendList(reply, undefined, query.after),
+    }),
+
+    operation('GET', `${all}/:identity_provider`, 'integrations:read', {
+      id: 'listIntegrationsOfProvider',
+      summary: 'List the integrations of a provider',
+      request: { params: Type.Pick(params, ['identity_provider']), query: listQuery },
+      response: list,
+      handle: ({ params, query }, reply) => sendList(reply, params.identity_provider, query.after),
+    }),
+
+    operation('PUT', `${one}/approval`, 'admin', {
+      id: 'approveIntegration',
+      summary: 'Approve an integration for the console',
+      description:
+        'Administrators who are bound to it can sign in to the console. The body names the client that you have checked; another ' +
+        'one is 412. The approval ends when the integration is removed, gets another issuer, or gets another client from a ' +
+        'key without the scope `admin`.',
+      request: { params, body: approvalBody },
+      response: withoutSecret,
+      handle: async (request) => {
+        const { client_id: clientId, issuer } = request.body;
+        const requester = requesterFor(request.caller, request.id);
+        return shown(await signIn.approve(integrationIn(request), { clientId, issuer }, requester));
       },
-    );
-  };
+    }),
+
+    operation('DELETE', `${one}/approval`, 'admin', {
+      id: 'withdrawIntegrationApproval',
+      summary: 'Withdraw the approval of an integration for the console',
+      description:
+        'The sessions of the console that depend on it end, and do not come back with another approval.',
+      request: { params },
+      response: withoutSecret,
+      handle: async (request) => {
+        const requester = requesterFor(request.caller, request.id);
+        return shown(await signIn.withdrawApproval(integrationIn(request), requester));
+      },
+    }),
+  ]);
 }
 
-/** Lists the integrations of all providers or of one. */
-export function integrationListRoutes(signIn: SignIn): Routes {
-  const path = `${signIn.prefix}/v3/service/auth`;
-  const page = {
-    querystring: pageQuery,
-    response: {
-      200: envelopeSchema(pageSchema(described), 'Ordered by provider and name; `next` if there are more'),
-      ...errorResponses(),
-    },
-  };
-  const send = async (reply: FastifyReply, provider: string | undefined, after: string | undefined) => {
-    const { integrations, next } = await signIn.integrations(provider, after);
-    const envelope = success(integrations.map((each) => shown(signIn, each)));
-    return sendEnvelope(reply, next === undefined ? envelope : { ...envelope, ...{ next } });
-  };
-  return (app) => {
-    app.get(
-      path,
-      {
-        config: { access: 'integrations:read' },
-        schema: { tags, operationId: 'listIntegrations', summary: 'List integrations', ...page },
-      },
-      (request, reply) => send(reply, undefined, request.query.after),
-    );
-    app.get(
-      `${path}/:identity_provider`,
-      {
-        config: { access: 'integrations:read' },
-        schema: {
-          tags,
-          operationId: 'listIntegrationsOfProvider',
-          summary: 'List the integrations of a provider',
-          params: Type.Pick(integrationParams, ['identity_provider']),
-          ...page,
-        },
-      },
-      (request, reply) => send(reply, request.params.identity_provider, request.query.after),
-    );
-  };
-}
+const withoutSecret = responseSchema(described, 'The integration, without its secret');
+const list = pageResponse(described, 'Ordered by provider and name; `next` if there are more');
 
-/** An integration as its operations return it. */
-export function shown(signIn: SignIn, integration: Integration) {
+function publicIntegration(signIn: SignIn, integration: Integration) {
   const { redirectUri, signInUrl } = signIn.addresses(integration);
   return {
     name: integration.name,
     provider: integration.provider,
     client_id: integration.clientId,
-    ...(integration.issuer === undefined ? {} : { issuer: integration.issuer }),
+    ...(integration.issuer !== undefined && { issuer: integration.issuer }),
     return_urls: integration.returnUrls,
     scopes: integration.scopes,
     redirect_uri: redirectUri,

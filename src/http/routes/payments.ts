@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify';
-import type { Static } from 'typebox';
-import { idempotencyScope } from '../../access/permission.ts';
-import { success } from '../../envelope.ts';
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { idempotencyScope, requesterFor } from '../../access/permission.ts';
+import { audited } from '../../audit/audit.ts';
 import { ServiceError } from '../../errors.ts';
 import {
   buyersPayment,
@@ -9,158 +9,212 @@ import {
   paymentFieldsBesideError,
   publicPayment,
 } from '../../payments/payments.ts';
-import type { Payment, UncheckedChargeRequest } from '../../payments/types.ts';
+import type { Payment, Price, StoredResponse } from '../../payments/types.ts';
 import type { NextAction } from '../../processors/processor.ts';
-import { envelopeSchema, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
+import { sendPage } from '../response/pagination.ts';
+import { envelopeSchema, messageResponse, noBody, responseSchema } from '../response/schemas.ts';
+import { sendText } from '../response/send.ts';
 import type { Authorizer } from '../server/authorize.ts';
-import type { Routes } from '../server/routes.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { ExactRepeats } from './exact-repeats.ts';
-import { listQuery, pageOf } from './payment-list.ts';
-import { body, headers } from './payment-request.ts';
-import { sendPaymentResponse } from './payment-response.ts';
+import {
+  chargeRequest,
+  chargeSchemas,
+  eventParams,
+  headers,
+  listQuery,
+  params,
+  parseList,
+  paymentIn,
+  paymentParams,
+  priceQuery,
+  refundBody,
+  routeIn,
+  traceparent,
+} from './payment-requests.ts';
 import {
   chargeHeaders,
   foundPayments,
   paid,
-  params,
-  paymentBeside,
-  paymentParams,
   paymentState,
-} from './payment-schemas.ts';
-
-const tags = ['Payments'];
+  priceState,
+  refundHeaders,
+  refundState,
+} from './payment-responses.ts';
 
 /**
- * Receive a payment (interface.md, 4.1), retrieve and list payments.
+ * Receive a payment, retrieve, list, cancel and refund payments, and receive the events of their processors.
  *
  * @param prefix in front of `/stage`
  * @param counts counts charges and declines
  */
-export function paymentRoutes(
-  payments: Payments,
-  prefix: string,
-  counts: Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline' | 'buyerAddress'>,
-): Routes {
-  const path = `${prefix}/stage/payment/:processor/:route_id`;
+export function paymentRoutes(payments: Payments, prefix: string, counts: ChargeCounts): Routes {
+  const all = `${prefix}/stage/payment/:processor/:route_id`;
+  const one = `${all}/:payment_id`;
   const exactRepeats = new ExactRepeats();
-  return (app) => {
-    app.post(
-      path,
-      {
-        config: { access: 'payments:create', besideError: paymentFieldsBesideError, exactRepeats },
-        schema: {
-          tags,
-          operationId: 'createPayment',
-          summary: 'Receive a payment',
-          params,
-          querystring: noQuery,
-          headers,
-          body,
-          response: {
-            200: responseSchema(
-              paid,
-              'The processor confirmed the charge, and that is on disk',
-              chargeHeaders,
-            ),
-            ...errorResponses('PaymentErrorResponse', paymentBeside, chargeHeaders),
-          },
-        },
+  return routeFamily('Payments', [
+    // Before `one`, which has the same shape.
+    operation('GET', `${all}/price`, 'payments:create', {
+      id: 'getPrice',
+      summary: 'Read the price of a payment',
+      request: { params, query: priceQuery },
+      response: responseSchema(priceState, 'The price now'),
+      handle: async (request) =>
+        publicPrice(await payments.price({ ...routeIn(request), metadata: request.query })),
+    }),
+
+    operation('POST', all, 'payments:create', {
+      id: 'createPayment',
+      summary: 'Receive a payment',
+      config: { exactRepeats },
+      request: chargeSchemas,
+      response: responseSchema(
+        paid,
+        'The processor confirmed the charge, and that is on disk',
+        chargeHeaders,
+      ),
+      errorHeaders: chargeHeaders,
+      legacyErrorFields: {
+        name: 'PaymentErrorResponse',
+        schemas: { message: Type.Object({ message: Type.String() }) },
+        valuesFor: paymentFieldsBesideError,
       },
-      async (request, reply) => {
+      handle: async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
-        const { body } = request;
-        const known = exactRepeats.responseTo(body);
-        const { processor, route_id: route } = request.params;
+        const known = exactRepeats.responseTo(request.body);
         const response =
           known === undefined
-            ? await payments.charge(chargeRequestOf(request, counts.buyerAddress(request)))
-            : await payments.traceRepeat({ processor, traceparent: traceparentOf(request) }, known);
-        if (known === undefined) exactRepeats.note(request, body, response);
+            ? await payments.charge(chargeRequest(request, counts.buyerAddress(request)))
+            : await payments.traceRepeat({ ...routeIn(request), traceparent: traceparent(request) }, known);
+        if (known === undefined) exactRepeats.note(request, request.body, response);
         if (response.countsAsCardTest) counts.noteDecline(request);
         if (request.caller.rights?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());
-        const location = `${prefix}/stage/payment/${processor}/${route}/${response.paymentId}`;
-        return sendPaymentResponse(reply, response, location);
+        return send(reply, { ...routeIn(request), paymentId: response.paymentId }, response);
       },
-    );
+    }),
 
-    app.get(
-      path,
-      {
-        config: { access: 'payments:read' },
-        schema: {
-          tags,
-          operationId: 'listPayments',
-          summary: 'List payments, or find one by its idempotency key',
-          params,
-          querystring: listQuery,
-          response: {
-            200: envelopeSchema(
-              foundPayments,
-              'A page of payments, ordered by creation; or the payment with `idempotency_key`',
-            ),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { processor, route_id: route } = request.params;
+    operation('GET', all, 'payments:read', {
+      id: 'listPayments',
+      summary: 'List payments, or find one by its idempotency key',
+      request: { params, query: listQuery },
+      response: envelopeSchema(
+        foundPayments,
+        'A page of payments, ordered by creation; or the payment with `idempotency_key`',
+      ),
+      handle: async (request, reply) => {
         const { idempotency_key: key, ...page } = request.query;
         if (key === undefined) {
-          const found = await payments.list({ processor, route, ...pageOf(page) });
-          const { next } = found;
-          const envelope = {
-            ...success(found.payments.map(publicPayment)),
-            ...(next === undefined ? {} : { next }),
-          };
-          return sendEnvelope(reply, envelope);
+          const found = await payments.list({ ...routeIn(request), ...parseList(page) });
+          return sendPage(reply, found.payments.map(publicPayment), found.next);
         }
-        if (Object.keys(page).length > 0) {
-          const message = 'idempotency_key finds one payment; it cannot be combined with other parameters.';
-          throw new ServiceError('invalid_request', { param: 'idempotency_key', message });
-        }
-        const payment = await payments.findByKey({
-          processor,
-          route,
-          caller: idempotencyScope(request.caller),
-          key,
-        });
-        return sendEnvelope(reply, success({ ...publicPayment(payment), ...nextStep(payments, payment) }));
+        if (Object.keys(page).length > 0) throw keyIsNotAlone;
+        const caller = idempotencyScope(request.caller);
+        const payment = await payments.findByKey({ ...routeIn(request), caller, key });
+        return { ...publicPayment(payment), ...nextStep(payments, payment) };
       },
-    );
+    }),
 
-    app.get(
-      `${path}/:payment_id`,
-      {
-        config: {
-          access: 'payments:read',
-          isClientSecret: ({ processor, route_id: route, payment_id: paymentId }, text) =>
-            payments.isClientSecret({ processor, route, paymentId }, text),
-        },
-        schema: {
-          tags,
-          operationId: 'getPayment',
-          summary: 'Retrieve a payment',
-          description:
-            'A payment that waits for its cardholder is looked up at the processor first, at most once a second.',
-          params: paymentParams,
-          querystring: noQuery,
-          response: {
-            200: responseSchema(paymentState, 'The payment'),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { processor, route_id: route, payment_id: paymentId } = request.params;
-        const payment = await payments.find({ processor, route, paymentId });
+    operation('GET', one, 'payments:read', {
+      id: 'getPayment',
+      summary: 'Retrieve a payment',
+      description:
+        'A payment that waits for its cardholder is looked up at the processor first, at most once a second.',
+      config: { isClientSecret: (params, text) => payments.isClientSecret(paymentIn({ params }), text) },
+      request: { params: paymentParams },
+      response: responseSchema(paymentState, 'The payment'),
+      handle: async (request) => {
+        const payment = await payments.find(paymentIn(request));
         const fieldsOf = request.caller.isBuyer ? buyersPayment : publicPayment;
-        return sendEnvelope(reply, success({ ...fieldsOf(payment), ...nextStep(payments, payment) }));
+        return { ...fieldsOf(payment), ...nextStep(payments, payment) };
       },
-    );
-  };
+    }),
+
+    operation('POST', `${one}/cancel`, 'payments:refund', {
+      id: 'cancelPayment',
+      summary: 'Cancel a charge with an unknown outcome, or one that waits for its cardholder',
+      description:
+        'The service first looks the charge up at the processor. A successful charge is returned as succeeded. ' +
+        'A charge that is still in doubt is not sent again, and the service finds out its outcome.',
+      request: { params: paymentParams, body: noBody, isBodyOptional: true },
+      response: responseSchema(paymentState, 'The payment after the cancellation'),
+      handle: async (request) => {
+        const payment = paymentIn(request);
+        const requester = requesterFor(request.caller, request.id);
+        const audit = audited({ what: 'payment.canceled', on: payment.paymentId, ...requester });
+        return publicPayment(await payments.cancel(payment, audit));
+      },
+    }),
+
+    operation('POST', `${one}/refund`, 'payments:refund', {
+      id: 'refundPayment',
+      summary: 'Refund a payment, or a part of it',
+      // Without a body the whole remaining amount is refunded.
+      request: { params: paymentParams, headers, body: refundBody, isBodyOptional: true },
+      response: responseSchema(
+        refundState,
+        'The processor accepted the refund, and that is on disk',
+        refundHeaders,
+      ),
+      errorHeaders: refundHeaders,
+      handle: async (request, reply) => {
+        const { caller, id: requestId } = request;
+        const payment = paymentIn(request);
+        const act = {
+          what: 'payment.refunded',
+          on: payment.paymentId,
+          ...requesterFor(caller, requestId),
+        } as const;
+        const response = await payments.refund({
+          ...payment,
+          amount: request.body.amount,
+          idempotencyKey: request.headers['idempotency-key'],
+          caller: idempotencyScope(caller),
+          requestId,
+          audit: (refund) => audited({ ...act, refund }),
+        });
+        return send(reply.header('refund-id', response.refundId), payment, response);
+      },
+    }),
+
+    operation('POST', `${prefix}/stage/events/:processor`, 'signed', {
+      id: 'receiveProcessorEvent',
+      summary: 'Receive an event from a payment processor',
+      // The signature covers the exact bytes.
+      request: { params: eventParams, query: 'any', bodyType: 'bytes' },
+      response: messageResponse(
+        'Event taken',
+        'The content of the event is on disk, or was there already',
+        {},
+      ),
+      handle: async (request) => {
+        const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+        await payments.takeEvent(request.params.processor, { headers: request.headers, body });
+        return { message: 'Event taken' };
+      },
+    }),
+  ]);
+
+  /** Sends the response to a charge or a refund. */
+  function send(
+    reply: FastifyReply,
+    { processor, route, paymentId }: ReturnType<typeof paymentIn>,
+    {
+      status,
+      text,
+      replayed,
+      retryAfterSeconds,
+    }: StoredResponse & { replayed: boolean; retryAfterSeconds?: number },
+  ): FastifyReply {
+    reply.header('payment-id', paymentId);
+    reply.header('location', `${prefix}/stage/payment/${processor}/${route}/${paymentId}`);
+    if (replayed) reply.header('idempotent-replayed', 'true');
+    if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
+    return sendText(reply, status, text);
+  }
 }
+
+type ChargeCounts = Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline' | 'buyerAddress'>;
 
 /** Only who retrieves one payment receives what its cardholder must do: it contains the processor's secret. */
 function nextStep(payments: Payments, payment: Payment): { readonly next_action?: NextAction } {
@@ -168,35 +222,12 @@ function nextStep(payments: Payments, payment: Payment): { readonly next_action?
   return next_action === undefined ? {} : { next_action };
 }
 
-type ChargeCall = FastifyRequest<{
-  Params: { processor: string; route_id: string };
-  Body: Static<typeof body>;
-  Headers: Static<typeof headers>;
-}>;
-
-function chargeRequestOf(
-  { params, body, caller, headers, id, raw }: ChargeCall,
-  buyerAddress: string | undefined,
-): UncheckedChargeRequest {
-  const { return_url: returnUrl, statement_descriptor_suffix, receipt_email, ...fields } = body;
-  const { rights } = caller;
-  return {
-    processor: params.processor,
-    route: params.route_id,
-    ...fields,
-    ...(returnUrl === undefined ? {} : { returnUrl }),
-    returnOrigins: rights === undefined ? 'loopback' : (rights.origins ?? []),
-    statementDescriptorSuffix: statement_descriptor_suffix,
-    receiptEmail: receipt_email,
-    idempotencyKey: headers['idempotency-key'],
-    needsPrice: rights?.kind === 'publishable',
-    caller: idempotencyScope(caller),
-    buyerAddress,
-    requestId: id,
-    traceparent: traceparentOf({ raw }),
-  };
+function publicPrice({ amount, currency, source }: Price) {
+  if (source.type !== 'table' || source.quantity === undefined) return { amount, currency };
+  return { amount, currency, unit_amount: source.unitAmount, quantity: source.quantity };
 }
 
-function traceparentOf({ raw }: Pick<FastifyRequest, 'raw'>): string | undefined {
-  return raw.headers.traceparent?.toString();
-}
+const keyIsNotAlone = new ServiceError('invalid_request', {
+  param: 'idempotency_key',
+  message: 'idempotency_key finds one payment; it cannot be combined with other parameters.',
+});

@@ -6,14 +6,8 @@ import { checkPage, pageItemsMax } from '../../tables/page.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { isUnchanged } from '../response/conditional-requests.ts';
 import { documentedAs, named } from '../response/described.ts';
-import {
-  closed,
-  envelopeSchema,
-  type Headers,
-  numberInQuery,
-  pageSchema,
-  statusOk,
-} from '../response/schemas.ts';
+import { numberInQuery, pageSchema, sendPage, wholeNumber } from '../response/pagination.ts';
+import { closed, envelopeSchema, type Headers, statusOk } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
 import { representationOf, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
 import { item } from './table-schemas.ts';
@@ -101,8 +95,7 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   const turn = () => request.server.queue.turn(request.countedAddress);
   const page = await tables.page(table, itemsMax, { after, prefix }, turn);
   if (tables.reads === 'pages') reply.header('read-consistency', 'pages');
-  const envelope = { ...success(page.items), ...(page.next === undefined ? {} : { next: page.next }) };
-  return sendEnvelope(reply, envelope);
+  return sendPage(reply, page.items, page.next);
 }
 
 async function readItem(
@@ -136,9 +129,4 @@ function checkAlone(query: Static<typeof readQuery>, param: keyof Static<typeof 
   if (others.length === 0) return;
   const message = `${param} cannot be combined with ${others.join(' or ')}.`;
   throw new ServiceError('invalid_request', { param, message });
-}
-
-/** NaN if the text is not a whole number: the tables domain checks the limits. */
-function wholeNumber(text: string): number {
-  return /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -1,13 +1,46 @@
 import { Type } from 'typebox';
-import { ServiceError } from '../../errors.ts';
 import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
 import { type Payments, publicDifference } from '../../payments/payments.ts';
 import type { Reconciliation } from '../../payments/types.ts';
-import { timestampOf } from '../../timestamps.ts';
 import { named } from '../response/described.ts';
-import { closed, errorResponses, timestamp } from '../response/schemas.ts';
+import { closed, timestamp } from '../response/schemas.ts';
 import { sendLines } from '../response/stream-lines.ts';
-import type { Routes } from '../server/routes.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+import { parseTime } from './payment-requests.ts';
+
+/** Administrators compare the payments with the records of a processor here. @param prefix in front of `/v3` */
+export function reconciliationRoutes(
+  payments: Pick<Payments, 'reconcile'>,
+  now: () => number,
+  prefix: string,
+): Routes {
+  return routeFamily('Payments', [
+    operation('GET', `${prefix}/v3/payments/reconciliation`, 'admin', {
+      id: 'reconcilePayments',
+      summary: 'Compare the payments with the records of a processor',
+      description:
+        'Changes nothing. The response is a line of JSON for each difference, as it is found, between `begin` and `end`; without ' +
+        'one for five seconds, there is `progress`. A response without `end` is not complete. One at a time for each processor ' +
+        'and process of the service; it ends after 5 minutes, 200,000 charges or 1,000 differences.',
+      options: { exposeHeadRoute: false },
+      request: { query },
+      response: { description: 'Lines of JSON', content: { 'application/x-ndjson': { schema: line } } },
+      handle: (request, reply) => {
+        const { processor, ...period } = request.query;
+        const until = period.until === undefined ? now() : parseTime('until', period.until);
+        const from =
+          period.from === undefined ? until - paymentsPeriodMsDefault : parseTime('from', period.from);
+        const reconciliation = payments.reconcile(processor, { from, until });
+        const begin = { type: 'begin', processor, from: iso(from), until: iso(until) };
+        return sendLines(request, reply, {
+          lines: linesOf(begin, reconciliation),
+          beat: () => ({ type: 'progress', ...countsOf(reconciliation) }),
+          gone: () => reconciliation.end(),
+        });
+      },
+    }),
+  ]);
+}
 
 const orNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);
 const count = (description: string) => Type.Integer({ description });
@@ -66,52 +99,6 @@ const query = Type.Object(
   closed,
 );
 
-/** Administrators compare the payments with the records of a processor here. @param prefix in front of `/v3` */
-export function reconciliationRoutes(
-  payments: Pick<Payments, 'reconcile'>,
-  now: () => number,
-  prefix: string,
-): Routes {
-  return (app) => {
-    app.get(
-      `${prefix}/v3/payments/reconciliation`,
-      {
-        exposeHeadRoute: false,
-        config: { access: 'admin' },
-        schema: {
-          tags: ['Payments'],
-          operationId: 'reconcilePayments',
-          summary: 'Compare the payments with the records of a processor',
-          description:
-            'Changes nothing. The response is a line of JSON for each difference, as it is found, between `begin` and `end`; without ' +
-            'one for five seconds, there is `progress`. A response without `end` is not complete. One at a time for each processor ' +
-            'and process of the service; it ends after 5 minutes, 200,000 charges or 1,000 differences.',
-          querystring: query,
-          response: {
-            200: {
-              description: 'Lines of JSON',
-              content: { 'application/x-ndjson': { schema: line } },
-            },
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const { processor, ...period } = request.query;
-        const until = timeOf('until', period.until) ?? now();
-        const from = timeOf('from', period.from) ?? until - paymentsPeriodMsDefault;
-        const reconciliation = payments.reconcile(processor, { from, until });
-        const begin = { type: 'begin', processor, from: textOf(from), until: textOf(until) };
-        return sendLines(request, reply, {
-          lines: linesOf(begin, reconciliation),
-          beat: () => ({ type: 'progress', ...countsOf(reconciliation) }),
-          gone: () => reconciliation.end(),
-        });
-      },
-    );
-  };
-}
-
 async function* linesOf(begin: object, reconciliation: Reconciliation): AsyncGenerator<object> {
   yield begin;
   let differences = 0;
@@ -129,16 +116,6 @@ function countsOf({ counts: { payments, charges, others } }: Reconciliation) {
   return { payments, charges, others };
 }
 
-function textOf(time: number): string {
+function iso(time: number): string {
   return new Date(time).toISOString();
-}
-
-function timeOf(param: 'from' | 'until', text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const time = timestampOf(text);
-  if (time !== undefined) return time;
-  throw new ServiceError('invalid_request', {
-    param,
-    message: `${param} must be a date (2026-11-21) or a timestamp (2026-11-21T10:00:00Z).`,
-  });
 }

@@ -6,21 +6,68 @@ import type { SignIn } from '../../sign-in/sign-in.ts';
 import { type Session, sessionEnd } from '../../sign-in/types.ts';
 import { Cookies } from '../response/cookies.ts';
 import { named } from '../response/described.ts';
-import {
-  closed,
-  emptyWhenAbsent,
-  errorResponses,
-  noQuery,
-  responseSchema,
-  timestamp,
-} from '../response/schemas.ts';
-import { sendEnvelope, sendText } from '../response/send.ts';
+import { closed, responseSchema, timestamp } from '../response/schemas.ts';
+import { sendText } from '../response/send.ts';
 import { htmlPage, privateHeaders, sendPage, signedOutPage } from '../response/sign-in-page.ts';
-import type { Routes } from '../server/routes.ts';
-import { providerSchema } from './provider-param.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+import { providerSchema } from './integration-schemas.ts';
 import { sessionCookieAt } from './sign-in.ts';
 
-const tags = ['Sign-in'];
+/** The session of this browser: retrieve it, and sign out. */
+export function sessionRoutes(signIn: SignIn): Routes {
+  const { prefix, origin } = signIn;
+  const cookies = new Cookies(origin);
+  const sessionCookie = sessionCookieAt(origin);
+  return routeFamily('Sign-in', [
+    operation('GET', `${prefix}/v3/auth/session`, 'public', {
+      id: 'getCurrentSession',
+      summary: 'Retrieve the session of this browser',
+      response: responseSchema(sessionState, 'The signed-in user and the session'),
+      handle: async ({ headers: { cookie } }, reply) => {
+        const session = await signIn.currentSession(cookies.read(cookie, sessionCookie));
+        reply.headers(privateHeaders);
+        // A page asks on every visit; a visitor without a cookie has never signed in, or has signed out.
+        if (session === undefined) throw notSignedIn({ isRoutine: !cookies.has(cookie, sessionCookie) });
+        return sendText(reply, 200, responseText(session));
+      },
+    }),
+
+    operation('POST', `${prefix}/v3/auth/sign-out`, 'public', {
+      id: 'signOut',
+      summary: 'Sign out, here or everywhere',
+      options: {
+        onRequest: (request, _reply, done) => {
+          rejectForeignPage(request, origin);
+          // Sign-out needs no body, and an empty body is not JSON.
+          if (request.headers['content-length'] === '0') delete request.headers['content-type'];
+          done();
+        },
+      },
+      request: { body: signOutBody, isBodyOptional: true },
+      response: responseSchema(signedOut, 'The session has ended, and that is on disk'),
+      responseHeaders: privateHeaders,
+      handle: async ({ headers, body, id }, reply) => {
+        const cookie = cookies.read(headers.cookie, sessionCookie);
+        const isEverywhere = body.everywhere === true;
+        const ended = await signIn.end(cookie, { isEverywhere, requestId: id });
+        // Only a session identifies the user.
+        if (ended === undefined && isEverywhere) throw notSignedIn();
+        cookies.clear(reply, sessionCookie);
+        const url = ended?.providerUrl;
+        return { message: 'Signed out', ...(url !== undefined && { sign_out_url: url }) };
+      },
+    }),
+
+    operation('GET', `${prefix}/v3/auth/signed-out`, 'public', {
+      id: 'showSignedOut',
+      summary: 'Show that the sign-out at the provider is complete',
+      request: { query: 'any' },
+      response: { ...htmlPage, description: 'A page for the person who signed out' },
+      handle: (_request, reply) => sendPage(reply, signedOutPage),
+    }),
+  ]);
+}
+
 const sessionState = named(
   'CurrentSession',
   Type.Object(
@@ -40,8 +87,14 @@ const sessionState = named(
     closed,
   ),
 );
-const signOutUrl = Type.Optional(
-  Type.String({ description: 'Open this URL in the browser to sign out of the identity provider too' }),
+const signedOut = Type.Object(
+  {
+    message: Type.Literal('Signed out'),
+    sign_out_url: Type.Optional(
+      Type.String({ description: 'Open this URL in the browser to sign out of the identity provider too' }),
+    ),
+  },
+  closed,
 );
 const signOutBody = named(
   'SignOutRequest',
@@ -54,97 +107,6 @@ const signOutBody = named(
     { ...closed, examples: [{ everywhere: false }] },
   ),
 );
-
-/** The session of this browser: retrieve it, and sign out. */
-export function sessionRoutes(signIn: SignIn): Routes {
-  const { prefix, origin } = signIn;
-  const cookies = new Cookies(origin);
-  const sessionCookie = sessionCookieAt(origin);
-  return (app) => {
-    app.get(
-      `${prefix}/v3/auth/session`,
-      {
-        config: { access: 'public' },
-        schema: {
-          tags,
-          operationId: 'getCurrentSession',
-          summary: 'Retrieve the session of this browser',
-          querystring: noQuery,
-          response: {
-            200: responseSchema(sessionState, 'The signed-in user and the session'),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const cookie = cookies.read(request.headers.cookie, sessionCookie);
-        const session = await signIn.currentSession(cookie);
-        reply.headers(privateHeaders);
-        // A page asks on every visit; a visitor without a cookie has never signed in, or has signed out.
-        if (session === undefined)
-          throw notSignedIn({ isRoutine: !cookies.has(request.headers.cookie, sessionCookie) });
-        return sendText(reply, 200, responseText(session));
-      },
-    );
-
-    app.post(
-      `${prefix}/v3/auth/sign-out`,
-      {
-        config: { access: 'public' },
-        onRequest: (request, _reply, done) => {
-          rejectForeignPage(request, origin);
-          // Sign-out needs no body, and an empty body is not JSON.
-          if (request.headers['content-length'] === '0') delete request.headers['content-type'];
-          done();
-        },
-        preValidation: emptyWhenAbsent,
-        schema: {
-          tags,
-          operationId: 'signOut',
-          summary: 'Sign out, here or everywhere',
-          querystring: noQuery,
-          body: signOutBody,
-          response: {
-            200: responseSchema(
-              Type.Object({ message: Type.Literal('Signed out'), sign_out_url: signOutUrl }, closed),
-              'The session has ended, and that is on disk',
-            ),
-            ...errorResponses(),
-          },
-        },
-      },
-      async (request, reply) => {
-        const cookie = cookies.read(request.headers.cookie, sessionCookie);
-        const isEverywhere = request.body.everywhere === true;
-        const ended = await signIn.end(cookie, { isEverywhere, requestId: request.id });
-        // Only a session identifies the user.
-        if (ended === undefined && isEverywhere) throw notSignedIn();
-        const url = ended?.providerUrl;
-        cookies.clear(reply, sessionCookie);
-        reply.headers(privateHeaders);
-        const next = url === undefined ? {} : { sign_out_url: url };
-        return sendEnvelope(reply, success({ message: 'Signed out', ...next }));
-      },
-    );
-
-    app.get(
-      `${prefix}/v3/auth/signed-out`,
-      {
-        config: { access: 'public' },
-        schema: {
-          tags,
-          operationId: 'showSignedOut',
-          summary: 'Show that the sign-out at the provider is complete',
-          response: {
-            200: { ...htmlPage, description: 'A page for the person who signed out' },
-            ...errorResponses(),
-          },
-        },
-      },
-      (_request, reply) => sendPage(reply, signedOutPage),
-    );
-  };
-}
 
 /**
  * Rejects requests from pages of other origins: they cannot send JSON without a preflight, and browsers send the origin of a
@@ -190,7 +152,7 @@ function shown(session: Session) {
   const { emailVerified, ...rest } = identity;
   return {
     ...rest,
-    ...(emailVerified === undefined ? {} : { email_verified: emailVerified }),
+    ...(emailVerified !== undefined && { email_verified: emailVerified }),
     session: {
       id,
       created_at: new Date(createdAt).toISOString(),

@@ -10,48 +10,8 @@ import { closed } from '../response/schemas.ts';
 import { htmlPage, privateHeaders, sendErrorPage, sendPage, signedInPage } from '../response/sign-in-page.ts';
 import type { ConsoleCookies } from '../server/console-cookies.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
-import type { Routes } from '../server/routes.ts';
-import { integrationParams } from './provider-param.ts';
-
-/** The cookie of a session, for the service at an origin. */
-export function sessionCookieAt(origin: string): string {
-  return cookieNameAt(origin, 'counterfoil-session');
-}
-
-/** The start of the names of the cookies of begun sign-ins, one for each. */
-function signInCookieAt(origin: string): string {
-  return `${cookieNameAt(origin, 'counterfoil-sign-in')}-`;
-}
-
-const tags = ['Sign-in'];
-const signInQuery = Type.Object(
-  {
-    return_to: Type.Optional(
-      Type.String({ description: 'A path on this origin, or exactly a registered return URL' }),
-    ),
-    code_challenge: Type.Optional(
-      Type.String({ description: 'Required for an app on another origin, which receives a code (RFC 7636)' }),
-    ),
-    code_challenge_method: Type.Optional(Type.String({ description: 'S256' })),
-    state: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: appStateCharactersMax,
-        pattern: '^[!-~]+$',
-        description:
-          'For an app on another origin: it receives the state beside the code, unchanged (RFC 6749, 4.1.1)',
-      }),
-    ),
-  },
-  closed,
-);
-const page = { ...htmlPage, description: 'A page for the person who signs in' };
-const response = {
-  303: Type.Null({ description: 'Redirects to Location' }),
-  '4xx': page,
-  '5xx': page,
-};
-const signedInAlready = { ...page, description: 'A page for a sign-in that is already complete' };
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+import { integrationIn, integrationParams } from './integration-schemas.ts';
 
 /** The sign-in that a rejected request belongs to. */
 declare module 'fastify' {
@@ -79,39 +39,29 @@ export function signInRoutes(
   const signInCookie = signInCookieAt(signIn.origin);
   const path = `${signIn.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
   // A HEAD request would start a sign-in or complete one.
-  const route = { exposeHeadRoute: false, config: { access: 'public' } } as const;
-  const errorHandler = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
+  const options = { exposeHeadRoute: false, errorHandler: sendFailure };
+  function sendFailure(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const error = asServiceError(thrown);
     logFailure(log, error, request, reply);
     const { identity_provider: provider = '', INTEGRATION_NAME: name = '' } = request.params as Params;
     signIn.noteFailure(provider, error);
-    const again = error.code.endsWith('_not_found')
+    const againUrl = error.code.endsWith('_not_found')
       ? undefined
       : signIn.againUrl({ provider, name }, request.signInRequest);
-    return sendErrorPage(reply, { error, requestId: request.id, againUrl: again });
-  };
+    return sendErrorPage(reply, { error, requestId: request.id, againUrl });
+  }
 
-  return (app) => {
-    app.get(
-      `${path}/sign-in`,
-      {
-        ...route,
-        errorHandler,
-        schema: {
-          tags,
-          operationId: 'startSignIn',
-          summary: 'Start a sign-in',
-          params: integrationParams,
-          querystring: signInQuery,
-          response,
-        },
-      },
-      async (request, reply) => {
-        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+  return routeFamily('Sign-in', [
+    operation('GET', `${path}/sign-in`, 'public', {
+      id: 'startSignIn',
+      summary: 'Start a sign-in',
+      options,
+      request: { params: integrationParams, query: signInQuery },
+      otherResponses: responses,
+      handle: async (request, reply) => {
         count(request);
         const begun = await signIn.begin({
-          provider,
-          name,
+          ...integrationIn(request),
           returnTo: request.query.return_to,
           codeChallenge: request.query.code_challenge,
           codeChallengeMethod: request.query.code_challenge_method,
@@ -120,28 +70,20 @@ export function signInRoutes(
         keepSignIn(signIn.origin, reply, begun);
         return redirect(reply, begun.authorizationUrl);
       },
-    );
+    }),
 
-    app.get(
-      `${path}/callback`,
-      {
-        ...route,
-        errorHandler,
-        schema: {
-          tags,
-          operationId: 'completeSignIn',
-          summary: 'Complete a sign-in after the provider',
-          params: integrationParams,
-          response: { 200: signedInAlready, ...response },
-        },
-      },
-      async (request, reply) => {
-        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
+    operation('GET', `${path}/callback`, 'public', {
+      id: 'completeSignIn',
+      summary: 'Complete a sign-in after the provider',
+      options,
+      request: { params: integrationParams, query: 'any' },
+      response: { ...page, description: 'A page for a sign-in that is already complete' },
+      otherResponses: responses,
+      handle: async (request, reply) => {
         const { cookie } = request.headers;
         const finished = await signIn.finish({
-          provider,
-          name,
-          parameters: queryOf(request.url),
+          ...integrationIn(request),
+          parameters: parseQuery(request.url),
           cookieOf: (suffix) => {
             const value = cookies.read(cookie, signInCookie + suffix);
             if (value !== undefined) cookies.clear(reply, signInCookie + suffix);
@@ -158,8 +100,46 @@ export function signInRoutes(
         else cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
         return redirect(reply, finished.location);
       },
-    );
-  };
+    }),
+  ]);
+}
+
+const signInQuery = Type.Object(
+  {
+    return_to: Type.Optional(
+      Type.String({ description: 'A path on this origin, or exactly a registered return URL' }),
+    ),
+    code_challenge: Type.Optional(
+      Type.String({ description: 'Required for an app on another origin, which receives a code (RFC 7636)' }),
+    ),
+    code_challenge_method: Type.Optional(Type.String({ description: 'S256' })),
+    state: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: appStateCharactersMax,
+        pattern: '^[!-~]+$',
+        description:
+          'For an app on another origin: it receives the state beside the code, unchanged (RFC 6749, 4.1.1)',
+      }),
+    ),
+  },
+  closed,
+);
+const page = { ...htmlPage, description: 'A page for the person who signs in' };
+const responses = {
+  303: Type.Null({ description: 'Redirects to Location' }),
+  '4xx': page,
+  '5xx': page,
+};
+
+/** The cookie of a session, for the service at an origin. */
+export function sessionCookieAt(origin: string): string {
+  return cookieNameAt(origin, 'counterfoil-session');
+}
+
+/** The start of the names of the cookies of begun sign-ins, one for each. */
+function signInCookieAt(origin: string): string {
+  return `${cookieNameAt(origin, 'counterfoil-sign-in')}-`;
 }
 
 /** Stores a begun sign-in in the browser, and drops the oldest ones if there are too many. */
@@ -189,7 +169,7 @@ interface Params {
   readonly INTEGRATION_NAME?: string;
 }
 
-function queryOf(url: string): URLSearchParams {
+function parseQuery(url: string): URLSearchParams {
   const start = url.indexOf('?');
   return new URLSearchParams(start < 0 ? '' : url.slice(start));
 }

@@ -1,15 +1,15 @@
-import { hash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { jsonContentType, success } from '../../envelope.ts';
-import { isUnchanged } from '../response/conditional-requests.ts';
+import { contentTag, isUnchanged } from '../response/conditional-requests.ts';
 import { named } from '../response/described.ts';
 import { contentSecurityPolicy, escaped, pageText } from '../response/page.ts';
 import { qualitiesOf } from '../response/qualities.ts';
-import { closed, errorResponses, responseSchema } from '../response/schemas.ts';
+import { closed, responseSchema } from '../response/schemas.ts';
+import { sendAs } from '../response/send.ts';
 import { htmlPage } from '../response/sign-in-page.ts';
 import { sendHead } from '../response/stream-items.ts';
-import type { Routes } from '../server/routes.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
 /** What the start page names: nothing that the OpenAPI document does not show too. */
@@ -26,6 +26,36 @@ export interface Documented {
   readonly version: string;
   /** Where the paths of each group of operations begin, by its name. */
   readonly paths: Readonly<Record<string, string>>;
+}
+
+/** `GET /`: a page for a browser, and the same links in the envelope for every other caller. */
+export function startPageRoutes(content: StartPage): Routes {
+  const page = represent(html(content), 'text/html; charset=utf-8');
+  const envelope = represent(JSON.stringify(success(bodyOf(content))), jsonContentType);
+  return routeFamily('Operations', [
+    operation('GET', '/', 'public', {
+      id: 'showStart',
+      summary: 'Show what this service is, with links to its documentation and health',
+      request: { query: 'any' },
+      response,
+      otherResponses: {
+        304: Type.Null({ description: '`If-None-Match` has the ETag: nothing has changed' }),
+      },
+      handle: (request, reply) => {
+        const { text, type, etag } = prefersPage(request) ? page : envelope;
+        reply.headers({
+          ...pageHeaders,
+          'cache-control': 'public, no-cache',
+          'content-security-policy': contentSecurityPolicy,
+          // The response may already vary with the origin of the page.
+          vary: ['accept', ...[reply.getHeader('vary') ?? []].flat()].join(', '),
+          etag: `"${etag}"`,
+        });
+        if (isUnchanged(request.headers['if-none-match'], etag)) return sendHead(reply, 304);
+        return sendAs(reply, type, text);
+      },
+    }),
+  ]);
 }
 
 const documentationLinks = {
@@ -69,50 +99,11 @@ const startBody = named(
   ),
 );
 
-/** `GET /`: a page for a browser, and the same links in the envelope for every other caller. */
-export function startPageRoutes(content: StartPage): Routes {
-  const page = tagged(html(content), 'text/html; charset=utf-8');
-  const envelope = tagged(JSON.stringify(success(bodyOf(content))), jsonContentType);
-  return (app) => {
-    app.get(
-      '/',
-      {
-        config: { access: 'public' },
-        schema: {
-          tags: ['Operations'],
-          operationId: 'showStart',
-          summary: 'Show what this service is, with links to its documentation and health',
-          response: {
-            200: described(),
-            304: Type.Null({ description: '`If-None-Match` has the ETag: nothing has changed' }),
-            ...errorResponses(),
-          },
-        },
-      },
-      (request, reply) => {
-        const { text, type, etag } = prefersPage(request) ? page : envelope;
-        reply.headers({
-          ...pageHeaders,
-          'cache-control': 'public, no-cache',
-          'content-security-policy': contentSecurityPolicy,
-          // The response may already vary with the origin of the page.
-          vary: ['accept', ...[reply.getHeader('vary') ?? []].flat()].join(', '),
-          etag: `"${etag}"`,
-        });
-        if (isUnchanged(request.headers['if-none-match'], etag)) return sendHead(reply, 304);
-        return reply.header('content-type', type).serializer(asItIs).send(text);
-      },
-    );
-  };
-}
-
-function described() {
-  const json = responseSchema(startBody, 'A page for a browser, or the same links in the envelope', {
-    ETag: Type.String(),
-    Vary: Type.String(),
-  });
-  return { ...json, content: { ...json.content, ...htmlPage.content } };
-}
+const json = responseSchema(startBody, 'A page for a browser, or the same links in the envelope', {
+  ETag: Type.String(),
+  Vary: Type.String(),
+});
+const response = { ...json, content: { ...json.content, ...htmlPage.content } };
 
 /** Whether a caller prefers HTML by its `Accept` header. A browser names it; a program names JSON, anything, or nothing. */
 function prefersPage({ headers }: FastifyRequest): boolean {
@@ -127,9 +118,9 @@ function bodyOf({ documented, ...rest }: StartPage) {
   const links = Object.entries(linksOf({ documented, ...rest }));
   return {
     service: 'Counterfoil',
-    ...(documented === undefined ? {} : { version: documented.version }),
+    ...(documented !== undefined && { version: documented.version }),
     links: Object.fromEntries(links.map(([name, { href }]) => [name, href])),
-    ...(documented === undefined ? {} : { paths: documented.paths }),
+    ...(documented !== undefined && { paths: documented.paths }),
   };
 }
 
@@ -161,10 +152,6 @@ function linksOf({ origin = '', documented, hasConsole }: StartPage) {
   );
 }
 
-function tagged(text: string, type: string) {
-  return { text, type, etag: hash('sha256', text, 'base64url').slice(0, 22) };
-}
-
-function asItIs(text: unknown): string {
-  return text as string;
+function represent(text: string, type: string) {
+  return { text, type, etag: contentTag(text) };
 }

@@ -8,11 +8,16 @@ import type { PutCondition } from '../../tables/entity-tags.ts';
 import { checkPage } from '../../tables/page.ts';
 import type { Tables, TableWrite } from '../../tables/tables.ts';
 import { ifMatch } from '../response/conditional-requests.ts';
-import { limitOf, pageOf, pageSize } from '../response/pages.ts';
-import { closed, responseSchema } from '../response/schemas.ts';
-import { sendPage, sendText } from '../response/send.ts';
-import { type LegacyErrorFields, type ListedOperation, operation, routesOf } from '../server/operation.ts';
-import type { Routes } from '../server/routes.ts';
+import { pageQuery, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
+import { messageResponse, responseSchema } from '../response/schemas.ts';
+import { sendText } from '../response/send.ts';
+import {
+  type LegacyErrorFields,
+  type ListedOperation,
+  operation,
+  type Routes,
+  routeFamily,
+} from '../server/operation.ts';
 import { read, readQuery, readRequestHeaders, readResponses } from './read-table.ts';
 import {
   batchBody,
@@ -24,61 +29,39 @@ import {
   table,
 } from './table-schemas.ts';
 
-const tag = 'Tables';
-const errorsOfCreate: LegacyErrorFields = {
-  name: 'CreateErrorResponse',
-  schemas: { msg: Type.String(), complete: Type.Literal(false) },
-  valuesFor: (message) => ({ msg: message, complete: false }),
-};
-const errorsOfWrite: LegacyErrorFields = {
-  name: 'WriteErrorResponse',
-  schemas: { message: Type.String() },
-  valuesFor: (message) => ({ message }),
-};
-/** Always the same, so they are made once. */
-const itemAdded = JSON.stringify(success({ msg: 'Item added to table', complete: true }));
-const itemUpdated = JSON.stringify(success({ message: 'Item updated' }));
-const itemDeleted = JSON.stringify(success({ message: 'Item deleted' }));
-
 /**
- * Reads, creates, updates, puts and deletes items (interface.md, 4.2–4.4), writes batches, lists tables and drops them.
+ * Reads, creates, updates, puts and deletes items, writes batches, lists tables and drops them.
  *
  * @param prefix in front of `/v3`
- * @param aliases other path segments with the meaning of `table`
+ * @param aliases other path segments with the meaning of `table`, which the OpenAPI document leaves out
  */
 export function tableRoutes(tables: Tables, prefix: string, aliases: readonly string[]): Routes {
-  const paths = ['table', ...aliases].map((segment) => `${prefix}/v3/${segment}/:TABLE_NAME`);
-  return routesOf([
-    ...paths.flatMap((path, index) => itemOperations(tables, path, index > 0)),
+  const pathAt = (segment: string) => `${prefix}/v3/${segment}/:TABLE_NAME`;
+  const aliased = aliases
+    .map(pathAt)
+    .flatMap((path) => [...itemOperations(tables, path), dropTable(tables, path)])
+    .map(({ id: _, ...hidden }) => hidden);
+  return routeFamily('Tables', [
+    ...itemOperations(tables, pathAt('table')),
     listTables(tables, `${prefix}/v3/tables`),
-    ...paths.map((path, index) => dropTable(tables, path, index > 0)),
+    dropTable(tables, pathAt('table')),
+    ...aliased,
   ]);
 }
 
-/** The operations on the items of a table. @param isHidden whether the path is an alias */
-function itemOperations(tables: Tables, path: string, isHidden: boolean): readonly ListedOperation[] {
+function itemOperations(tables: Tables, path: string): readonly ListedOperation[] {
   return [
-    operation({
-      method: 'GET',
-      path: `${path}/read`,
+    operation('GET', `${path}/read`, 'tables:read', {
       id: 'readTable',
-      tag,
       summary: 'Read all items, one, or a page, or count them',
-      isHidden,
-      access: 'tables:read',
       request: { params, query: readQuery, documentedHeaders: readRequestHeaders },
       ...readResponses,
       handle: (request, reply) => read(tables, request, reply),
     }),
 
-    operation({
-      method: 'POST',
-      path: `${path}/create`,
+    operation('POST', `${path}/create`, 'tables:write', {
       id: 'createItem',
-      tag,
       summary: 'Create an item',
-      isHidden,
-      access: 'tables:write',
       request: { params, body: item },
       response: responseSchema(
         Type.Object({ msg: Type.Literal('Item added to table'), complete: Type.Literal(true) }),
@@ -91,16 +74,11 @@ function itemOperations(tables: Tables, path: string, isHidden: boolean): readon
       },
     }),
 
-    operation({
-      method: 'PUT',
-      path: `${path}/update`,
+    operation('PUT', `${path}/update`, 'tables:write', {
       id: 'updateItem',
-      tag,
       summary: 'Update an item',
-      isHidden,
-      access: 'tables:write',
       request: { params, headers: ifMatchHeader, body: item },
-      response: messageSchema('Item updated', 'The change is on disk'),
+      response: messageResponse('Item updated', 'The change is on disk', {}),
       legacyErrorFields: errorsOfWrite,
       handle: async (request, reply) => {
         const tags = ifMatch(request.headers['if-match']);
@@ -109,16 +87,11 @@ function itemOperations(tables: Tables, path: string, isHidden: boolean): readon
       },
     }),
 
-    operation({
-      method: 'PUT',
-      path: `${path}/put`,
+    operation('PUT', `${path}/put`, 'tables:write', {
       id: 'putItem',
-      tag,
       summary: 'Create an item, or replace it',
-      isHidden,
-      access: 'tables:write',
       request: { params, headers: putHeaders, body: item },
-      response: messageSchema('Item stored', 'The item is on disk'),
+      response: messageResponse('Item stored', 'The item is on disk', {}),
       legacyErrorFields: errorsOfWrite,
       handle: async (request) => {
         const { 'if-match': match, 'if-none-match': noneMatch } = request.headers;
@@ -128,16 +101,11 @@ function itemOperations(tables: Tables, path: string, isHidden: boolean): readon
       },
     }),
 
-    operation({
-      method: 'DELETE',
-      path: `${path}/delete`,
+    operation('DELETE', `${path}/delete`, 'tables:write', {
       id: 'deleteItem',
-      tag,
       summary: 'Delete an item',
-      isHidden,
-      access: 'tables:write',
       request: { params, headers: ifMatchHeader, body: idBody },
-      response: messageSchema('Item deleted', 'The deletion is on disk'),
+      response: messageResponse('Item deleted', 'The deletion is on disk', {}),
       legacyErrorFields: errorsOfWrite,
       handle: async (request, reply) => {
         const tags = ifMatch(request.headers['if-match']);
@@ -146,16 +114,11 @@ function itemOperations(tables: Tables, path: string, isHidden: boolean): readon
       },
     }),
 
-    operation({
-      method: 'POST',
-      path: `${path}/batch`,
+    operation('POST', `${path}/batch`, 'tables:write', {
       id: 'writeBatch',
-      tag,
       summary: 'Create, update, put and delete up to 100 items, all or nothing',
-      isHidden,
-      access: 'tables:write',
       request: { params, body: batchBody },
-      response: messageSchema('Batch written', 'All of the writes are on disk'),
+      response: messageResponse('Batch written', 'All of the writes are on disk', {}),
       legacyErrorFields: errorsOfWrite,
       handle: async (request) => {
         await writer(tables, request).batch(request.params.TABLE_NAME, request.body.writes as TableWrite[]);
@@ -166,19 +129,15 @@ function itemOperations(tables: Tables, path: string, isHidden: boolean): readon
 }
 
 function listTables(tables: Tables, path: string): ListedOperation {
-  return operation({
-    method: 'GET',
-    path,
+  return operation('GET', path, 'tables:read', {
     id: 'listTables',
-    tag,
     summary: 'List tables',
     description: 'Of a key that is limited to tables, only those.',
-    access: 'tables:read',
     config: { filtersTables: true },
-    request: { query: Type.Object(pageSize, closed) },
-    response: pageOf(table, 'Ordered by name; `next` if there are more'),
+    request: { query: pageQuery },
+    response: pageResponse(table, 'Ordered by name; `next` if there are more'),
     handle: async (request, reply) => {
-      const limit = limitOf(request.query.limit);
+      const limit = parseLimit(request.query.limit);
       const { after } = request.query;
       checkPage(limit, { after });
       const visible = request.caller.rights?.tables;
@@ -188,23 +147,15 @@ function listTables(tables: Tables, path: string): ListedOperation {
   });
 }
 
-function dropTable(tables: Tables, path: string, isHidden: boolean): ListedOperation {
-  return operation({
-    method: 'DELETE',
-    path,
+function dropTable(tables: Tables, path: string): ListedOperation {
+  return operation('DELETE', path, 'admin', {
     id: 'dropTable',
-    tag,
     summary: 'Delete a table with all of its items',
     description:
       'Deletes 100 items in each commit, then the table; a declared table stays, empty. If the service ends ' +
       'meanwhile, the rest of the items stays: send the request again.',
-    isHidden,
-    access: 'admin',
     request: { params },
-    response: responseSchema(
-      Type.Object({ message: Type.Literal('Table deleted') }, closed),
-      'The table and its items are deleted on disk',
-    ),
+    response: messageResponse('Table deleted', 'The table and its items are deleted on disk'),
     handle: async (request) => {
       const { TABLE_NAME: on } = request.params;
       const audit = audited({ what: 'table.dropped', on, ...requesterFor(request.caller, request.id) });
@@ -214,9 +165,20 @@ function dropTable(tables: Tables, path: string, isHidden: boolean): ListedOpera
   });
 }
 
-function messageSchema(message: string, description: string) {
-  return responseSchema(Type.Object({ message: Type.Literal(message) }), description);
-}
+const errorsOfCreate: LegacyErrorFields = {
+  name: 'CreateErrorResponse',
+  schemas: { msg: Type.String(), complete: Type.Literal(false) },
+  valuesFor: (message) => ({ msg: message, complete: false }),
+};
+const errorsOfWrite: LegacyErrorFields = {
+  name: 'WriteErrorResponse',
+  schemas: { message: Type.String() },
+  valuesFor: (message) => ({ message }),
+};
+/** The responses of the hot paths, made once. */
+const itemAdded = JSON.stringify(success({ msg: 'Item added to table', complete: true }));
+const itemUpdated = JSON.stringify(success({ message: 'Item updated' }));
+const itemDeleted = JSON.stringify(success({ message: 'Item deleted' }));
 
 /** Tables for whom a request writes: its key or administrator, with all connections; without either, its address. */
 function writer(tables: Tables, { caller, countedAddress }: FastifyRequest) {

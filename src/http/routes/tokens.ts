@@ -1,16 +1,85 @@
 import { Type } from 'typebox';
-import { success } from '../../envelope.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { publishedKeysCachedSeconds } from '../limits.ts';
 import { named } from '../response/described.ts';
-import { closed, errorResponses, noQuery, responseSchema } from '../response/schemas.ts';
-import { sendEnvelope } from '../response/send.ts';
-import type { Routes } from '../server/routes.ts';
-import { integrationParams } from './provider-param.ts';
+import { closed, messageResponse, responseSchema } from '../response/schemas.ts';
+import { sendAs } from '../response/send.ts';
+import { operation, type Routes, routeFamily } from '../server/operation.ts';
+import { integrationIn, integrationParams as params } from './integration-schemas.ts';
 
-const tags = ['Sign-in'];
+type TokenIssuer = Pick<SignIn, 'grantTokens' | 'revokeToken' | 'endByProvider' | 'publishedKeys' | 'prefix'>;
+
+/** What apps on other origins and providers call without a browser: tokens, their keys, and logout tokens. */
+export function tokenRoutes(signIn: TokenIssuer): Routes {
+  const path = `${signIn.prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME`;
+  return routeFamily('Sign-in', [
+    operation('POST', `${path}/token`, 'public', {
+      id: 'createTokens',
+      summary: 'Exchange a one-time code, or a refresh token, for tokens',
+      request: { params, body: tokenRequest },
+      response: responseSchema(tokens, 'Tokens, not to be cached'),
+      handle: async (request) => {
+        const granted = await signIn.grantTokens(integrationIn(request), request.body);
+        return {
+          access_token: granted.accessToken,
+          token_type: 'Bearer',
+          expires_in: granted.expiresInSeconds,
+          refresh_token: granted.refreshToken,
+        };
+      },
+    }),
+
+    operation('GET', `${signIn.prefix}/.well-known/jwks.json`, 'public', {
+      id: 'listSigningKeys',
+      summary: 'List the keys that verify access tokens',
+      response: jwkSetResponse,
+      handle: async (_request, reply) => {
+        reply.header('cache-control', `public, max-age=${publishedKeysCachedSeconds}`);
+        return sendAs(reply, jwkSetType, JSON.stringify({ keys: await signIn.publishedKeys() }));
+      },
+    }),
+
+    operation('POST', `${path}/back-channel-logout`, 'public', {
+      id: 'receiveLogoutToken',
+      summary: 'Receive a logout token from the provider (OpenID Connect Back-Channel Logout 1.0)',
+      request: {
+        params,
+        body: Type.Object({ logout_token: Type.String({ minLength: 1 }) }),
+        bodyType: 'form',
+      },
+      response: messageResponse('Signed out', 'The user of the token is signed out'),
+      handle: async (request) => {
+        const { logout_token: token } = request.body;
+        await signIn.endByProvider({ ...integrationIn(request), token, requestId: request.id });
+        return { message: 'Signed out' };
+      },
+    }),
+
+    operation('POST', `${path}/revoke`, 'public', {
+      id: 'revokeToken',
+      summary: 'Revoke a refresh token (RFC 7009)',
+      request: {
+        params,
+        body: Type.Object({
+          token: Type.String({ minLength: 1 }),
+          token_type_hint: Type.Optional(Type.String()),
+        }),
+        bodyType: 'form',
+      },
+      response: messageResponse(
+        'Token revoked',
+        'The token is not valid, whether or not it was valid before',
+      ),
+      handle: async (request) => {
+        await signIn.revokeToken(integrationIn(request), request.body.token);
+        return { message: 'Token revoked' };
+      },
+    }),
+  ]);
+}
+
 const field = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
-const body = named(
+const tokenRequest = named(
   'TokenRequest',
   Type.Object(
     {
@@ -52,69 +121,9 @@ const jwkSet = Type.Object(
   { keys: Type.Array(Type.Object({ kty: Type.String(), kid: Type.String() })) },
   { description: 'The keys that verify access tokens, without the envelope' },
 );
-/** The media type is from RFC 7517, 8.5.2. */
+/** RFC 7517, 8.5.2. */
+const jwkSetType = 'application/jwk-set+json';
 const jwkSetResponse = {
   description: 'The key that signs now, earlier keys and future keys',
-  content: { 'application/jwk-set+json': { schema: jwkSet } },
+  content: { [jwkSetType]: { schema: jwkSet } },
 };
-
-/**
- * Tokens for apps on other origins, and the keys that verify the tokens.
- */
-export function signInTokenRoutes(signIn: Pick<SignIn, 'grantTokens' | 'publishedKeys' | 'prefix'>): Routes {
-  const { prefix } = signIn;
-  return (app) => {
-    app.post(
-      `${prefix}/v3/auth/:identity_provider/:INTEGRATION_NAME/token`,
-      {
-        config: { access: 'public' },
-        schema: {
-          tags,
-          operationId: 'createTokens',
-          summary: 'Exchange a one-time code, or a refresh token, for tokens',
-          params: integrationParams,
-          querystring: noQuery,
-          body,
-          response: { 200: responseSchema(tokens, 'Tokens, not to be cached'), ...errorResponses() },
-        },
-      },
-      async (request, reply) => {
-        // RFC 6749, 5.1: an error response is for this caller only, too.
-        reply.header('cache-control', 'no-store');
-        const { identity_provider: provider, INTEGRATION_NAME: name } = request.params;
-        const granted = await signIn.grantTokens({ provider, name }, request.body);
-        return sendEnvelope(
-          reply,
-          success({
-            access_token: granted.accessToken,
-            token_type: 'Bearer',
-            expires_in: granted.expiresInSeconds,
-            refresh_token: granted.refreshToken,
-          }),
-        );
-      },
-    );
-
-    app.get(
-      `${prefix}/.well-known/jwks.json`,
-      {
-        config: { access: 'public' },
-        schema: {
-          tags,
-          operationId: 'listSigningKeys',
-          summary: 'List the keys that verify access tokens',
-          querystring: noQuery,
-          response: { 200: jwkSetResponse, ...errorResponses() },
-        },
-      },
-      async (_request, reply) => {
-        const text = JSON.stringify({ keys: await signIn.publishedKeys() });
-        return reply
-          .header('content-type', 'application/jwk-set+json')
-          .header('cache-control', `public, max-age=${publishedKeysCachedSeconds}`)
-          .serializer((set: string) => set)
-          .send(text);
-      },
-    );
-  };
-}

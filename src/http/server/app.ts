@@ -8,14 +8,22 @@ import { parseStrictJson } from '../../strict-json.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import { activeRequestOf } from './active-request.ts';
 import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './error-handler.ts';
+import type { FairQueue } from './fair-queue.ts';
 import { type GuardOptions, guardRequests, identify } from './guard.ts';
 import type { Listener } from './listener.ts';
+import type { App, Routes } from './operation.ts';
 import { RejectionLog } from './rejection-log.ts';
 import { newRequestId } from './request-id.ts';
 import { RequestCounts } from './request-metrics.ts';
 import { noRoute, RouteTable, type ServedRoute } from './route-table.ts';
-import type { App, Routes } from './routes.ts';
 import { useStrictValidation } from './validation.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Whose turn it is to be served, for work of more than a millisecond. */
+    readonly queue: FairQueue;
+  }
+}
 
 export interface AppOptions extends GuardOptions {
   /** Without metrics nothing is counted. */

@@ -10,9 +10,9 @@ import type { CallerAddresses } from './caller-address.ts';
 import type { CrossOrigin } from './cors.ts';
 import { sendError } from './error-handler.ts';
 import type { Listener } from './listener.ts';
+import type { App } from './operation.ts';
 import type { RequestCounts } from './request-metrics.ts';
 import { type GuardedRoute, noRoute, type RouteTable } from './route-table.ts';
-import type { App } from './routes.ts';
 import { securityHeaders } from './security-headers.ts';
 import { Uploads } from './uploads.ts';
 

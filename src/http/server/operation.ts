@@ -1,20 +1,41 @@
-import type { FastifyContextConfig, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+  RouteShorthandOptions,
+} from 'fastify';
 import type { Static, TProperties, TSchema } from 'typebox';
 import type { Access } from '../../access/scopes.ts';
 import { type FieldsBesideError, success } from '../../envelope.ts';
-import { emptyWhenAbsent, errorResponses, noQuery } from '../response/schemas.ts';
+import { ServiceError } from '../../errors.ts';
+import { emptyWhenAbsent, errorResponses, type Headers, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
-import type { App, Routes } from './routes.ts';
+import type { Listener } from './listener.ts';
+
+/** Adds the routes of one family to an app. */
+export type Routes = (app: App) => void | Promise<void>;
+export type App = FastifyInstance<
+  Listener['server'],
+  FastifyRequest['raw'],
+  FastifyReply['raw'],
+  FastifyInstance['log'],
+  TypeBoxTypeProvider
+>;
 
 /** The schemas of a request. A part without a schema is not checked, except the query. */
 export interface RequestSchemas {
   readonly params?: TSchema;
-  /** Default: no query is allowed. `any`: the query is ignored. */
+  /** Default: no query is allowed. `any`: the query is not checked. */
   readonly query?: TSchema | 'any';
   readonly headers?: TSchema;
   /** Headers that the OpenAPI document shows, and no validator checks. */
   readonly documentedHeaders?: TSchema;
   readonly body?: TSchema;
+  /** Default: JSON. `form`: URL-encoded, with the fields of `body`. `bytes`: a Buffer, of any content type. */
+  readonly bodyType?: 'form' | 'bytes';
   /** Whether a missing body counts as an empty object. */
   readonly isBodyOptional?: boolean;
 }
@@ -36,83 +57,137 @@ export interface LegacyErrorFields {
   readonly valuesFor: FieldsBesideError;
 }
 
-/** One operation of the interface: a method on a path, its schemas, and what it does. */
+/** What an operation takes, what it responds, and what it does. */
 export interface Operation<Schemas extends RequestSchemas = RequestSchemas> {
-  readonly method: HTTPMethods;
-  /** With `:NAME` for each parameter. */
-  readonly path: string;
-  /** `operationId` in the OpenAPI document. */
-  readonly id: string;
-  readonly tag: string;
-  readonly summary: string;
+  /** `operationId` in the OpenAPI document, which leaves out an operation without one. */
+  readonly id?: string;
+  readonly summary?: string;
   readonly description?: string;
-  /** Whether the OpenAPI document leaves the operation out. */
-  readonly isHidden?: boolean;
-  readonly access: Access;
   /** Further settings that the guard of the route reads. */
   readonly config?: Omit<FastifyContextConfig, 'access' | 'besideError' | 'guard'>;
-  readonly request: Schemas;
+  /** Further options of the framework. */
+  readonly options?: Pick<RouteShorthandOptions, 'errorHandler' | 'exposeHeadRoute' | 'onRequest'>;
+  readonly request?: Schemas;
   /** The response with status 200, of `responseSchema` or `pageOf`. */
-  readonly response: object;
-  /** The responses that are neither 200 nor an error, by status. */
-  readonly otherResponses?: Readonly<Record<number, object>>;
+  readonly response?: object;
+  /** The responses with another status; they replace the usual error responses. */
+  readonly otherResponses?: Readonly<Record<string, object>>;
+  /** Headers of the error responses, in the OpenAPI document. */
+  readonly errorHeaders?: Headers;
   readonly legacyErrorFields?: LegacyErrorFields;
-  /** Returns the `body` of the response, unless it has sent the response itself. Throws ServiceError. */
+  /** Headers of a response whose body `handle` returns. */
+  readonly responseHeaders?: Readonly<Record<string, string>>;
+  /** Returns the `body` of the response, or the reply if it has sent the response itself. Throws ServiceError. */
   readonly handle: (request: RequestOf<Schemas>, reply: FastifyReply) => unknown;
 }
 
-/** An operation in a list: its handler only ever receives requests that its schemas allow. */
-export type ListedOperation = Operation<never>;
-
-/** Infers the types of the request from its schemas. */
-export function operation<const Schemas extends RequestSchemas>(each: Operation<Schemas>): ListedOperation {
-  return each as unknown as ListedOperation;
+/** An operation of a family. */
+export interface ListedOperation extends Omit<Operation, 'handle'> {
+  readonly method: HTTPMethods;
+  readonly path: string;
+  readonly access: Access;
+  /** Only ever receives requests that the schemas of the operation allow. */
+  readonly handle: Operation<never>['handle'];
 }
 
-/** The routes of a list of operations. */
-export function routesOf(operations: readonly ListedOperation[]): Routes {
-  return (app) => {
-    for (const each of operations) addRoute(app, each as unknown as Operation);
+/** @param path with `:NAME` for each parameter */
+export function operation<const Schemas extends RequestSchemas>(
+  method: HTTPMethods,
+  path: string,
+  access: Access,
+  each: Operation<Schemas>,
+): ListedOperation {
+  return { method, path, access, ...each };
+}
+
+/** The routes of a family of operations. @param tag its group in the OpenAPI document, for those with an id */
+export function routeFamily(tag: string, operations: readonly ListedOperation[]): Routes {
+  return async (app) => {
+    for (const each of operations) {
+      const { bodyType } = each.request ?? {};
+      if (bodyType === undefined) addRoute(app, tag, each);
+      // The parsers of a scope apply to its routes alone.
+      else
+        await app.register(async (scope) => {
+          scope.removeAllContentTypeParsers();
+          bodyParsers[bodyType](scope as unknown as App);
+          addRoute(scope as unknown as App, tag, each);
+        });
+    }
   };
 }
 
-function addRoute(app: App, each: Operation): void {
-  const { method, path, access, config, legacyErrorFields: legacy, request: schemas, handle } = each;
+function addRoute(app: App, tag: string, each: ListedOperation): void {
+  const { method, path, access, config, options, legacyErrorFields: legacy, responseHeaders = {} } = each;
+  const handle = each.handle as Operation['handle'];
   app.route({
+    ...options,
     method,
     url: path,
     config: { ...config, access, ...(legacy && { besideError: legacy.valuesFor }) },
-    ...(schemas.isBodyOptional && { preValidation: emptyWhenAbsent }),
-    schema: schemaOf(each),
+    ...(each.request?.isBodyOptional && { preValidation: emptyWhenAbsent }),
+    schema: schemaOf(tag, each),
     handler: async (request, reply) => {
       // A reply is a thenable of the framework: once it is sent, awaiting it yields undefined.
       const body = await handle(request as RequestOf<RequestSchemas>, reply);
-      return reply.sent ? reply : sendEnvelope(reply, success(body));
+      return reply.sent ? reply : sendEnvelope(reply.headers(responseHeaders), success(body));
     },
   });
 }
 
-function schemaOf(each: Operation) {
-  const { id, tag, summary, description, isHidden = false, request, legacyErrorFields: legacy } = each;
-  const { params, query = noQuery, headers, documentedHeaders, body } = request;
+function schemaOf(tag: string, each: ListedOperation) {
+  const { id, summary, description, request = {}, response, legacyErrorFields: legacy } = each;
+  const { params, query = noQuery, headers, documentedHeaders, body, bodyType } = request;
   const parts = {
+    operationId: id,
+    summary,
     description,
     params,
     querystring: query === 'any' ? undefined : query,
     headers,
     documentedHeaders,
+    consumes: bodyType === 'form' ? [formType] : undefined,
     body,
+  };
+  const responses = {
+    ...(response && { 200: response }),
+    ...errorResponses(legacy?.name, legacy?.schemas, each.errorHeaders),
+    ...each.otherResponses,
   };
   return {
     tags: [tag],
-    hide: isHidden,
-    operationId: id,
-    summary,
+    hide: id === undefined,
     ...Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined)),
-    response: {
-      200: each.response,
-      ...each.otherResponses,
-      ...errorResponses(legacy?.name, legacy?.schemas),
-    },
+    response: responses,
   };
+}
+
+const formType = 'application/x-www-form-urlencoded';
+
+/** How a scope reads bodies that are not JSON; each adds the one parser of the scope. */
+const bodyParsers = {
+  form: (scope: App) => {
+    scope.addContentTypeParser(formType, { parseAs: 'string' }, (_request, body, done) => {
+      const parameters = [...new URLSearchParams(body as string)];
+      const fields = Object.fromEntries(parameters);
+      // RFC 6749, 3.1.
+      if (Object.keys(fields).length === parameters.length) done(null, fields);
+      else done(new ServiceError('invalid_request', { message: 'The form has a parameter more than once.' }));
+    });
+    scope.addHook('onRequest', (request, _reply, done) => done(formTypeError(request)));
+  },
+  bytes: (scope: App) => {
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
+      scope.queue.addForBody(request.countedAddress, body.length, () => done(null, body)),
+    );
+  },
+};
+
+function formTypeError({ headers }: FastifyRequest): ServiceError | undefined {
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  if (type.trim().toLowerCase() === formType && headers['content-encoding'] === undefined) return undefined;
+  return new ServiceError('unsupported_media_type', {
+    param: 'Content-Type',
+    message: `The body must be a form, sent with "Content-Type: ${formType}".`,
+  });
 }

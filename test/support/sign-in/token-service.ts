@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import type { TestContext } from 'node:test';
-import { signInTokenRoutes } from '../../../src/http/routes/tokens.ts';
+import { tokenRoutes } from '../../../src/http/routes/tokens.ts';
 import { openApp } from '../../../src/http/server/app.ts';
 import { Listener } from '../../../src/http/server/listener.ts';
 import { openLog } from '../../../src/log.ts';
@@ -77,10 +77,12 @@ export async function startProcess(t: TestContext, shared: Shared): Promise<Toke
     ...unguarded,
     isStopping: () => false,
     routes: [
-      signInTokenRoutes({
+      tokenRoutes({
         prefix: '',
         grantTokens: ({ provider, name }, request) => grants.grant(provider, name, request),
         publishedKeys: () => keys.published(),
+        revokeToken: async () => undefined,
+        endByProvider: async () => undefined,
       }),
     ],
   });

@@ -2,41 +2,47 @@ import { Type } from 'typebox';
 import { paidItemStates, refundStates, storedChargeStates } from '../../payments/types.ts';
 import { processorNames } from '../../processors/processor.ts';
 import { documentedAs, named } from '../response/described.ts';
+import { pageSchema } from '../response/pagination.ts';
 import {
   closed,
   declineCode,
   enumOf,
   type Headers,
   nextAction,
-  pageSchema,
   statusOk,
   timestamp,
 } from '../response/schemas.ts';
 
-/** Request and response schemas of the payment operations. */
+/** Response schemas of the payment operations. */
 
-const processorSchema = named(
+export const processor = named(
   'Processor',
   enumOf(processorNames, {
     description: 'The payment processor; simulated only under `serve --simulate`',
     examples: ['simulated'],
   }),
 );
-const paymentIdExample = { examples: ['pay_019e2b6c5f803d1f5a7c'] };
-export const params = Type.Object({
-  processor: documentedAs(Type.String(), processorSchema),
-  route_id: Type.String({
-    description: 'A payment route from the settings; charge by default',
-    examples: ['charge'],
-  }),
-});
-export const paymentParams = Type.Object({ ...params.properties, payment_id: Type.String(paymentIdExample) });
 export const smallestUnit = 'In the smallest unit of the currency';
 export const currency = Type.String({
   pattern: '^[A-Z]{3}$',
   description: 'ISO 4217 code',
   examples: ['EUR'],
 });
+export const priceState = named(
+  'Price',
+  Type.Object(
+    {
+      amount: Type.Integer({ description: `What is charged. ${smallestUnit}` }),
+      currency,
+      unit_amount: Type.Optional(
+        Type.Integer({ description: 'The price of one piece, on a route with a quantity' }),
+      ),
+      quantity: Type.Optional(Type.Integer({ description: 'On a route with a quantity' })),
+    },
+    { ...closed, examples: [{ amount: 2100, currency: 'EUR', unit_amount: 1050, quantity: 2 }] },
+  ),
+);
+
 export const paid = Type.Object(
   { message: Type.Object({ message: Type.Literal('Payment successful!'), charge_id: Type.String() }) },
   { examples: [{ message: { message: 'Payment successful!', charge_id: 'ch_3PqX2eZvKYlo' } }] },
@@ -114,7 +120,7 @@ export const paymentState = named(
     {
       id: Type.String(),
       status: paymentStatus,
-      processor: processorSchema,
+      processor,
       amount: Type.Integer({ description: smallestUnit }),
       currency,
       price: Type.Union([paymentPrice, Type.Null()]),
@@ -157,23 +163,11 @@ export const paymentState = named(
     },
   ),
 );
-export const paymentBeside = { message: Type.Object({ message: Type.String() }) };
 /** `listPayments` returns a page, or one payment for `idempotency_key`. */
 export const foundPayments = Type.Union([
   named('PaymentPage', pageSchema(paymentState)),
   named('PaymentFound', Type.Object({ statusCode: statusOk, body: paymentState }, closed)),
 ]);
-export const refundBody = named(
-  'RefundRequest',
-  Type.Object(
-    {
-      amount: Type.Optional(
-        Type.Number({ description: 'In the unit of the route; default: the whole remaining amount' }),
-      ),
-    },
-    { ...closed, examples: [{ amount: 250 }] },
-  ),
-);
 /** Headers of the responses to a charge and to a refund. */
 export const paymentHeaders: Headers = {
   'Payment-Id': Type.String({ description: 'The id of the payment' }),
