@@ -49,19 +49,19 @@ export function success<Body>(body: Body): Envelope<Body> {
 }
 
 /**
- * Fields beside `error`, for instance `{ msg, complete: false }` for create. They keep a failure from misleading a client
+ * The fields of an error response next to `error`, such as `{ msg, complete: false }` of create. They keep a failure from misleading a client
  * that reads only the documented fields of an operation.
  */
-export type FieldsBesideError = (message: string, error: ServiceError) => Readonly<Record<string, unknown>>;
+export type LegacyErrorFields = (message: string, error: ServiceError) => Readonly<Record<string, unknown>>;
 
 export function failure(
   error: ServiceError,
   requestId: string,
-  beside: FieldsBesideError = () => ({}),
+  legacyFields: LegacyErrorFields = () => ({}),
 ): Envelope<{ error: PublicError }> {
   return {
     statusCode: error.status,
-    body: { ...beside(error.message, error), error: publicError(error, requestId) },
+    body: { ...legacyFields(error.message, error), error: publicError(error, requestId) },
   };
 }
 

@@ -40,7 +40,7 @@ import { takeEvent } from './webhooks.ts';
 
 export { openOfOtherAccounts } from './accounts.ts';
 export { CardTestingLimiter } from './card-testing.ts';
-export { paymentFieldsBesideError } from './charge/response.ts';
+export { chargeErrorFields } from './charge/response.ts';
 export type { PaymentsOptions } from './context.ts';
 export { paymentMadeAfter, sealedTokens } from './payment-store.ts';
 export { PaymentsLock } from './payments-lock.ts';

@@ -4,9 +4,9 @@ import Fastify from 'fastify';
 import { Type } from 'typebox';
 import { responseSchema } from '../../src/http/response/schemas.ts';
 import { sendText } from '../../src/http/response/send.ts';
+import { useStrictValidation } from '../../src/http/server/app.ts';
 import type { App } from '../../src/http/server/operation.ts';
 import { operation, routeFamily } from '../../src/http/server/operation.ts';
-import { useStrictValidation } from '../../src/http/server/validation.ts';
 
 const common = { summary: 'A test', response: responseSchema(Type.Object({}), 'Done') };
 

@@ -108,8 +108,8 @@ async function openThrowingApp(t: TestContext, thrown: unknown): Promise<Throwin
     isStopping: () => false,
     routes: [
       (router) => {
-        const besideError = (message: string) => ({ msg: message, complete: false });
-        router.get('/throws', { config: { access: 'public', besideError } }, async () => {
+        const legacyErrorFields = (message: string) => ({ msg: message, complete: false });
+        router.get('/throws', { config: { access: 'public', legacyErrorFields } }, async () => {
           throw thrown;
         });
         router.get('/serves', { config: { access: 'public' } }, async () => 'served');

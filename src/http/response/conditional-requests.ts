@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { ServiceError } from '../../errors.ts';
 import type { EntityTags } from '../../tables/entity-tags.ts';
-import { contentCodings } from './content-coding.ts';
+import { contentCodings } from './content-negotiation.ts';
 
 /** A list of entity tags, each strong or weak (RFC 9110, 8.8.3), or `*`. */
 const listPattern = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)\s*$/;

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import type { ServiceError } from '../../errors.ts';
+import { NotAdministrator, SignInError } from '../../sign-in/sign-in.ts';
+import { sendAs } from './send.ts';
 
 /** A page for people: `inner` is HTML, `title` is text. */
-export interface Page {
+interface Page {
   readonly title: string;
   readonly inner: string;
 }
@@ -48,4 +53,59 @@ const entities: Readonly<Record<string, string>> = {
 /** Text as HTML, also within a quoted attribute. */
 export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] as string);
+}
+
+/** A page in the OpenAPI document. */
+export const htmlPage = { content: { 'text/html': { schema: Type.String() } } };
+
+/** Keeps a sign-in response out of caches, and its URL out of the referrer. */
+export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
+
+interface ErrorPage {
+  readonly error: ServiceError;
+  readonly requestId: string;
+  /** A link that starts the sign-in again. */
+  readonly againUrl: string | undefined;
+}
+
+/** For a user who goes back to the URL that completed the sign-in. */
+export const signedInPage: Page = {
+  title: 'You are signed in',
+  inner: '<p>This sign-in is complete. You can close this page or continue in the app.</p>',
+};
+
+/** The provider sends the browser here after its sign-out. */
+export const signedOutPage: Page = {
+  title: 'You are signed out',
+  inner: '<p>You can close this page.</p>',
+};
+
+/**
+ * The page for a rejected sign-in. It contains nothing of the request except the link, which is built from validated
+ * values, and who a person is who is no administrator.
+ */
+export function sendErrorPage(reply: FastifyReply, { error, requestId, againUrl }: ErrorPage): FastifyReply {
+  const { retryAfterSeconds } = error.details;
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
+  const title = error instanceof SignInError ? error.title : 'You cannot sign in here';
+  const again = againUrl === undefined ? '' : `<p><a href="${escaped(againUrl)}">Try again</a></p>\n`;
+  const inner = `<p role="alert">${escaped(error.message)}</p>\n${whoOf(error)}${again}<p><small>Request ${escaped(requestId)}</small></p>`;
+  return sendPage(reply.code(error.status), { title, inner });
+}
+
+/** Who the provider says the person is, to be copied. */
+function whoOf(error: ServiceError): string {
+  if (!(error instanceof NotAdministrator)) return '';
+  const { issuer, subject, provider, integration } = error.identity;
+  return (
+    `<dl><dt>Issuer</dt><dd><code>${escaped(issuer)}</code></dd>` +
+    `<dt>Subject</dt><dd><code>${escaped(subject)}</code></dd>` +
+    `<dt>Integration</dt><dd><code>${escaped(`${provider}/${integration}`)}</code></dd></dl>\n`
+  );
+}
+
+/** Sends a page. Pages for people are not in the envelope. */
+export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
+  reply.headers({ ...privateHeaders, 'content-security-policy': contentSecurityPolicy });
+  return sendAs(reply, 'text/html; charset=utf-8', pageText(page));
 }

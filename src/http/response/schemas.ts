@@ -126,11 +126,15 @@ const error = named(
 /**
  * The error responses of an operation in the OpenAPI document.
  *
- * @param name of the schema, for an operation whose errors have documented fields beside `error`
+ * @param name of the schema, for an operation whose errors have legacy fields
  */
-export function errorResponses(name = 'ErrorResponse', beside: TProperties = {}, headers: Headers = {}) {
+export function errorResponses(
+  name = 'ErrorResponse',
+  legacyFields: TProperties = {},
+  headers: Headers = {},
+) {
   const statusCode = Type.Integer({ minimum: 400, maximum: 599 });
-  const body = Type.Object({ ...beside, error }, closed);
+  const body = Type.Object({ ...legacyFields, error }, closed);
   const envelope: TSchema = named(name, Type.Object({ statusCode, body }, closed));
   const failed = {
     description: 'The request failed; `body.error.code` is the reason',

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type Envelope, jsonContentType } from '../../envelope.ts';
 
@@ -27,4 +28,13 @@ export function passTo({ routing }: FastifyInstance, reply: FastifyReply): Fasti
   if (httpsOnly !== undefined) reply.raw.setHeader('strict-transport-security', httpsOnly);
   routing(reply.request.raw, reply.raw);
   return reply;
+}
+
+/**
+ * Calls `listener` once the response is closed: sent as a whole, or cut off. At once if its connection has closed already, as it may
+ * while a request waits: the event does not come again.
+ */
+export function whenClosed(response: ServerResponse, listener: () => void): void {
+  if (response.destroyed) listener();
+  else response.once('close', listener);
 }

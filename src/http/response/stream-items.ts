@@ -11,10 +11,9 @@ import {
   longResponsesPerAddressMax,
   readTurnBytes,
 } from '../limits.ts';
-import { AddressCounts } from '../server/address-counts.ts';
-import { type ContentCoding, compressor, wantedCoding } from './content-coding.ts';
-import { sendText } from './send.ts';
-import { whenClosed } from './when-closed.ts';
+import { AddressCounts } from '../server/caller-address.ts';
+import { type ContentCoding, compressor, wantedCoding } from './content-negotiation.ts';
+import { sendText, whenClosed } from './send.ts';
 
 const opening = '{"statusCode":200,"body":[';
 const closing = ']}';

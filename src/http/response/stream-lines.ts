@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { publicError } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { lineBeatMs } from '../limits.ts';
-import { whenClosed } from './when-closed.ts';
+import { whenClosed } from './send.ts';
 
 export interface Lines {
   /** The lines, each a JSON object. What it throws ends the response with a line of `type` `error`. */

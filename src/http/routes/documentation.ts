@@ -3,12 +3,11 @@ import { scopes } from '../../access/scopes.ts';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { contentTag, isUnchanged } from '../response/conditional-requests.ts';
-import { SchemaDescriber } from '../response/described.ts';
-import { describeOperation, withComponents } from '../response/described-operations.ts';
+import { describeOperation, SchemaDescriber, withComponents } from '../response/described.ts';
 import { emptyWhenAbsent } from '../response/schemas.ts';
 import { passTo, sendEnvelope } from '../response/send.ts';
+import { newRequestId } from '../server/active-request.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
-import { newRequestId } from '../server/request-id.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
 /**

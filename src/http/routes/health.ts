@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { responseSchema } from '../response/schemas.ts';
 import { sendAs } from '../response/send.ts';
-import { type LegacyErrorFields, operation, type Routes, routeFamily } from '../server/operation.ts';
+import { type LegacyErrors, operation, type Routes, routeFamily } from '../server/operation.ts';
 
 /** Metrics in the Prometheus text format. */
 export interface MetricsResponse {
@@ -33,7 +33,7 @@ export function healthRoutes(
       summary: 'Check that the service is ready',
       request: { query: 'any' },
       response: responseSchema(readiness, 'The service is ready'),
-      legacyErrorFields: failedChecks,
+      legacyErrors: failedChecks,
       handle: async () => {
         const shut = await checkReady();
         return { status: 'ready', ...(shut.length > 0 && { shut }) };
@@ -61,10 +61,10 @@ const readiness = Type.Object({
     }),
   ),
 });
-const failedChecks: LegacyErrorFields = {
+const failedChecks: LegacyErrors = {
   name: 'NotReadyResponse',
   schemas: { failed: Type.Array(Type.String(), { description: 'The checks that failed' }) },
-  valuesFor: (_message, { details }) => ({ failed: details.failed ?? [] }),
+  fields: (_message, { details }) => ({ failed: details.failed ?? [] }),
 };
 /** Not in the envelope: Prometheus reads its own format only. */
 const metricsResponse = {

@@ -37,10 +37,10 @@ export function integrationRoutes(signIn: SignIn): Routes {
         summary: 'Register a sign-in integration',
         request: { params, query: verifyQuery, body },
         response: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
-        legacyErrorFields: {
+        legacyErrors: {
           name: 'IntegrationErrorResponse',
           schemas: { compelete: Type.Literal(false) },
-          valuesFor: () => ({ compelete: false }),
+          fields: () => ({ compelete: false }),
         },
         handle: async (request) => {
           const named = integrationIn(request);

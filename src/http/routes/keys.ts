@@ -12,9 +12,9 @@ import type { KeyRequester, Keys } from '../../access/keys/keys.ts';
 import type { Scope } from '../../access/scopes.ts';
 import { ServiceError } from '../../errors.ts';
 import { timestampOf } from '../../timestamps.ts';
+import { privateHeaders } from '../response/page.ts';
 import { pageParameters, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
 import { closed, responseSchema } from '../response/schemas.ts';
-import { privateHeaders } from '../response/sign-in-page.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { apiKey, createBody, createdBy, keyParams as params, rotateBody, shownKey } from './key-schemas.ts';
 

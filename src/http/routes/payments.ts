@@ -3,12 +3,7 @@ import { Type } from 'typebox';
 import { idempotencyScope, requesterFor } from '../../access/permission.ts';
 import { audited } from '../../audit/audit.ts';
 import { ServiceError } from '../../errors.ts';
-import {
-  buyersPayment,
-  type Payments,
-  paymentFieldsBesideError,
-  publicPayment,
-} from '../../payments/payments.ts';
+import { buyersPayment, chargeErrorFields, type Payments, publicPayment } from '../../payments/payments.ts';
 import type { Payment, Price, StoredResponse } from '../../payments/types.ts';
 import type { NextAction } from '../../processors/processor.ts';
 import { sendPage } from '../response/pagination.ts';
@@ -74,10 +69,10 @@ export function paymentRoutes(payments: Payments, prefix: string, counts: Charge
         chargeHeaders,
       ),
       errorHeaders: chargeHeaders,
-      legacyErrorFields: {
+      legacyErrors: {
         name: 'PaymentErrorResponse',
         schemas: { message: Type.Object({ message: Type.String() }) },
-        valuesFor: paymentFieldsBesideError,
+        fields: chargeErrorFields,
       },
       handle: async (request, reply) => {
         counts.takeChargeOfKey(request, reply);

@@ -12,7 +12,7 @@ import { pageQuery, pageResponse, parseLimit, sendPage } from '../response/pagin
 import { messageResponse, responseSchema } from '../response/schemas.ts';
 import { sendText } from '../response/send.ts';
 import {
-  type LegacyErrorFields,
+  type LegacyErrors,
   type ListedOperation,
   operation,
   type Routes,
@@ -67,7 +67,7 @@ function itemOperations(tables: Tables, path: string): readonly ListedOperation[
         Type.Object({ msg: Type.Literal('Item added to table'), complete: Type.Literal(true) }),
         'The item is on disk',
       ),
-      legacyErrorFields: errorsOfCreate,
+      legacyErrors: errorsOfCreate,
       handle: async (request, reply) => {
         await writer(tables, request).create(request.params.TABLE_NAME, request.body);
         return sendText(reply, 200, itemAdded);
@@ -79,7 +79,7 @@ function itemOperations(tables: Tables, path: string): readonly ListedOperation[
       summary: 'Update an item',
       request: { params, headers: ifMatchHeader, body: item },
       response: messageResponse('Item updated', 'The change is on disk', {}),
-      legacyErrorFields: errorsOfWrite,
+      legacyErrors: errorsOfWrite,
       handle: async (request, reply) => {
         const tags = ifMatch(request.headers['if-match']);
         await writer(tables, request).update(request.params.TABLE_NAME, request.body, tags);
@@ -92,7 +92,7 @@ function itemOperations(tables: Tables, path: string): readonly ListedOperation[
       summary: 'Create an item, or replace it',
       request: { params, headers: putHeaders, body: item },
       response: messageResponse('Item stored', 'The item is on disk', {}),
-      legacyErrorFields: errorsOfWrite,
+      legacyErrors: errorsOfWrite,
       handle: async (request) => {
         const { 'if-match': match, 'if-none-match': noneMatch } = request.headers;
         const condition = putCondition(match, noneMatch);
@@ -106,7 +106,7 @@ function itemOperations(tables: Tables, path: string): readonly ListedOperation[
       summary: 'Delete an item',
       request: { params, headers: ifMatchHeader, body: idBody },
       response: messageResponse('Item deleted', 'The deletion is on disk', {}),
-      legacyErrorFields: errorsOfWrite,
+      legacyErrors: errorsOfWrite,
       handle: async (request, reply) => {
         const tags = ifMatch(request.headers['if-match']);
         await writer(tables, request).delete(request.params.TABLE_NAME, request.body, tags);
@@ -119,7 +119,7 @@ function itemOperations(tables: Tables, path: string): readonly ListedOperation[
       summary: 'Create, update, put and delete up to 100 items, all or nothing',
       request: { params, body: batchBody },
       response: messageResponse('Batch written', 'All of the writes are on disk', {}),
-      legacyErrorFields: errorsOfWrite,
+      legacyErrors: errorsOfWrite,
       handle: async (request) => {
         await writer(tables, request).batch(request.params.TABLE_NAME, request.body.writes as TableWrite[]);
         return { message: 'Batch written' };
@@ -165,15 +165,15 @@ function dropTable(tables: Tables, path: string): ListedOperation {
   });
 }
 
-const errorsOfCreate: LegacyErrorFields = {
+const errorsOfCreate: LegacyErrors = {
   name: 'CreateErrorResponse',
   schemas: { msg: Type.String(), complete: Type.Literal(false) },
-  valuesFor: (message) => ({ msg: message, complete: false }),
+  fields: (message) => ({ msg: message, complete: false }),
 };
-const errorsOfWrite: LegacyErrorFields = {
+const errorsOfWrite: LegacyErrors = {
   name: 'WriteErrorResponse',
   schemas: { message: Type.String() },
-  valuesFor: (message) => ({ message }),
+  fields: (message) => ({ message }),
 };
 /** The responses of the hot paths, made once. */
 const itemAdded = JSON.stringify(success({ msg: 'Item added to table', complete: true }));

@@ -1,22 +1,21 @@
 import type { RequestListener } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { Ajv, type ValidateFunction } from 'ajv';
+import type { FastifyInstance } from 'fastify';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { parseStrictJson } from '../../strict-json.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
-import { activeRequestOf } from './active-request.ts';
+import { activeRequestOf, newRequestId } from './active-request.ts';
 import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './error-handler.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { type GuardOptions, guardRequests, identify } from './guard.ts';
 import type { Listener } from './listener.ts';
 import type { App, Routes } from './operation.ts';
 import { RejectionLog } from './rejection-log.ts';
-import { newRequestId } from './request-id.ts';
-import { RequestCounts } from './request-metrics.ts';
-import { noRoute, RouteTable, type ServedRoute } from './route-table.ts';
-import { useStrictValidation } from './validation.ts';
+import { noRoute, RequestCounts, RouteTable, type ServedRoute } from './route-table.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -52,8 +51,8 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
       const request = unrouted as FastifyRequest;
       // No hook has run.
       identify(request, activeRequestOf(reply.raw), noRoute, options);
-      const beside = paths.besideError(request.method, request.url);
-      sendError(options.log, error, request, reply as unknown as FastifyReply, beside);
+      const legacyFields = paths.config(request.method, request.url)?.legacyErrorFields;
+      sendError(options.log, error, request, reply as unknown as FastifyReply, legacyFields);
     },
     genReqId: newRequestId,
     requestIdHeader: false,
@@ -123,5 +122,20 @@ function logServed(app: App, log: Log): void {
   app.addHook('onResponse', (request, reply, done) => {
     if (reply.statusCode < 400) log.debug('request', requestFields(request, reply));
     done();
+  });
+}
+
+/**
+ * Validators that do not change a request: the default of Fastify would coerce 100 to "100" and drop unknown fields. Each is
+ * compiled at its first request, so that the start of the service does not wait for all of them.
+ */
+export function useStrictValidation(app: Pick<FastifyInstance, 'setValidatorCompiler'>): void {
+  const ajv = new Ajv({ meta: false, validateSchema: false });
+  app.setValidatorCompiler(({ schema }) => {
+    let validate: ValidateFunction | undefined;
+    return (value: unknown) => {
+      validate ??= ajv.compile(schema as object);
+      return validate(value) ? { value } : { error: validate.errors ?? [] };
+    };
   });
 }

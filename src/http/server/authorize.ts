@@ -13,11 +13,10 @@ import {
 } from '../../access/permission.ts';
 import type { Access, Scope } from '../../access/scopes.ts';
 import { ServiceError } from '../../errors.ts';
-import { admitByClientSecret } from './client-secret.ts';
 import type { ConsoleCallers } from './console-caller.ts';
-import { rateLimitHeaders } from './error-headers.ts';
+import { admitByClientSecret, checkHeaderCounts, invalidKey, sentKey } from './credentials.ts';
+import { rateLimitHeaders } from './error-response.ts';
 import { checkDirectCaller, checkOwnPage } from './open-access.ts';
-import { checkHeaderCounts, invalidKey, sentKey } from './sent-key.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

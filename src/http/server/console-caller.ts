@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleSessions } from '../../access/console/console-sessions.ts';
 import type { KnownCaller } from '../../access/permission.ts';
 import { ServiceError } from '../../errors.ts';
 import { isLoopback } from '../../origins.ts';
-import type { ConsoleCookies } from './console-cookies.ts';
+import { Cookies, cookieNameAt } from '../response/cookies.ts';
 
 /** The header in which the console sends the token of its session. A page of another origin cannot send it. */
-export const consoleTokenHeader = 'console-token';
+const consoleTokenHeader = 'console-token';
 
 /**
  * The caller of a request from the console. A cookie alone authorizes nothing: a request counts as one of the console by its
@@ -100,3 +100,36 @@ const wrongToken = new ServiceError('forbidden', {
   param: 'Console-Token',
   message: 'The Console-Token is not that of this session. Load the console again.',
 });
+
+/** `session`: its secret. `proof`: of a sign-in at an identity provider, until the page exchanges it for a session. */
+type ConsoleCookie = 'session' | 'proof';
+
+const names = { session: 'counterfoil-console', proof: 'counterfoil-console-proof' } as const;
+
+/** The cookies of the console, named for this service (`cookieNameAt`). */
+export class ConsoleCookies {
+  readonly #publicUrl: string | undefined;
+  readonly #cookies: Cookies;
+
+  /** @param publicUrl the origin of the service for browsers, if the settings name it */
+  constructor(publicUrl: string | undefined) {
+    this.#publicUrl = publicUrl;
+    this.#cookies = new Cookies(publicUrl ?? '', 'Strict');
+  }
+
+  read(request: FastifyRequest, which: ConsoleCookie): string | undefined {
+    return this.#cookies.read(request.headers.cookie, this.#nameOf(request, which));
+  }
+
+  set(reply: FastifyReply, which: ConsoleCookie, value: string, ageMsMax: number): void {
+    this.#cookies.set(reply, this.#nameOf(reply.request, which), value, ageMsMax);
+  }
+
+  clear(reply: FastifyReply, which: ConsoleCookie): void {
+    this.#cookies.clear(reply, this.#nameOf(reply.request, which));
+  }
+
+  #nameOf({ headers: { host } }: FastifyRequest, which: ConsoleCookie): string {
+    return cookieNameAt(this.#publicUrl ?? `http://${host}`, names[which]);
+  }
+}

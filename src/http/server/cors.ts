@@ -23,11 +23,15 @@ export class CrossOrigin {
     this.#ofKeys = ofKeys;
   }
 
-  /** Sets the response headers that let an allowed page read the response. */
-  mark({ headers }: FastifyRequest, reply: FastifyReply, route: FastifyContextConfig | undefined): void {
+  /** Whether a response of a route depends on the origin of the page. */
+  concerns(route: FastifyContextConfig): boolean {
+    return this.#configured.size > 0 || isForShopPages(route);
+  }
+
+  /** Sets the response headers that let an allowed page read the response. @param route one that `concerns` returns true for */
+  mark({ headers }: FastifyRequest, reply: FastifyReply, route: FastifyContextConfig): undefined {
     const { origin } = headers;
-    const varies = this.#configured.size > 0 || isForShopPages(route);
-    if (varies) reply.header('vary', 'origin');
+    reply.header('vary', 'origin');
     if (origin === undefined || !this.#allows(origin, route)) return;
     reply.header('access-control-allow-origin', origin);
     reply.header('access-control-expose-headers', responseHeaders);
@@ -55,12 +59,12 @@ export class CrossOrigin {
     return true;
   }
 
-  #allows(origin: string, route: FastifyContextConfig | undefined): boolean {
+  #allows(origin: string, route: FastifyContextConfig): boolean {
     return this.#configured.has(origin) || (isForShopPages(route) && this.#ofKeys().has(origin));
   }
 }
 
 /** Whether pages of the origins of publishable keys may use a route. */
-function isForShopPages(route: FastifyContextConfig | undefined): boolean {
-  return route?.access === 'payments:create' || route?.isClientSecret !== undefined;
+function isForShopPages({ access, isClientSecret }: FastifyContextConfig): boolean {
+  return access === 'payments:create' || isClientSecret !== undefined;
 }

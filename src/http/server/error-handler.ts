@@ -1,20 +1,18 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/scopes.ts';
-import { type FieldsBesideError, failure } from '../../envelope.ts';
+import { failure, type LegacyErrorFields } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { errorFields, type Log, type LogFields } from '../../log.ts';
 import { isPlainName } from '../../strict-json.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
-import { withHeaders } from './error-headers.ts';
+import { RepeatedError, withHeaders } from './error-response.ts';
 import type { RejectionLog } from './rejection-log.ts';
-import { RepeatedError } from './repeated-error.ts';
-import type { RequestCounts } from './request-metrics.ts';
+import type { RequestCounts } from './route-table.ts';
 import { errorHeaders } from './security-headers.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The documented fields of the operation in an error response. */
-    besideError?: FieldsBesideError;
+    legacyErrorFields?: LegacyErrorFields;
     /** The access that a request requires. Adding a route without it fails. */
     access?: Access;
   }
@@ -34,7 +32,7 @@ export function sendError(
   thrown: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  besideError: FieldsBesideError | undefined = request.route.config.besideError,
+  legacyFields: LegacyErrorFields | undefined = request.route.config.legacyErrorFields,
 ): FastifyReply {
   const error = withHeaders(asServiceError(thrown));
   logFailure(log, error, request, reply);
@@ -42,8 +40,8 @@ export function sendError(
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   reply.headers(errorHeaders).headers(headers);
   return error instanceof RepeatedError
-    ? sendText(reply, error.status, error.text(request.id, besideError))
-    : sendEnvelope(reply, failure(error, request.id, besideError));
+    ? sendText(reply, error.status, error.text(request.id, legacyFields))
+    : sendEnvelope(reply, failure(error, request.id, legacyFields));
 }
 
 export function logFailure(

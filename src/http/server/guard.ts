@@ -1,20 +1,27 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { anybody, type Caller } from '../../access/permission.ts';
+import type { Access } from '../../access/scopes.ts';
 import { countedAddress } from '../../counted-address.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { chargeBodyBytesMax, eventBodyBytesMax, keylessBodyBytesMax } from '../limits.ts';
+import {
+  chargeBodyBytesMax,
+  eventBodyBytesMax,
+  keylessBodyBytesMax,
+  uploadBytesMax,
+  uploadBytesPerAddressMax,
+} from '../limits.ts';
+import { whenClosed } from '../response/send.ts';
 import { type ActiveRequest, activeRequestOf } from './active-request.ts';
 import type { Authorizer } from './authorize.ts';
-import type { CallerAddresses } from './caller-address.ts';
+import { AddressCounts, type CallerAddresses } from './caller-address.ts';
 import type { CrossOrigin } from './cors.ts';
 import { sendError } from './error-handler.ts';
 import type { Listener } from './listener.ts';
 import type { App } from './operation.ts';
-import type { RequestCounts } from './request-metrics.ts';
+import type { RequestCounts } from './route-table.ts';
 import { type GuardedRoute, noRoute, type RouteTable } from './route-table.ts';
 import { securityHeaders } from './security-headers.ts';
-import { Uploads } from './uploads.ts';
 
 export interface GuardOptions {
   readonly log: Log;
@@ -28,8 +35,9 @@ export interface GuardOptions {
   readonly isStopping: () => boolean;
 }
 
+type Done = (error?: Error) => void;
 /** Admits a request of one route, or rejects it, before its body is read. */
-type Guard = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+type Guard = (request: FastifyRequest, reply: FastifyReply, done: Done) => void;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -47,6 +55,8 @@ const bodyBytesMax: Readonly<Record<string, number>> = {
 
 /** Operators must be able to examine an overloaded service. */
 const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
+
+type CountOf = ReturnType<RequestCounts['of']>;
 
 interface GuardContext extends GuardOptions {
   readonly load: Listener['load'];
@@ -76,9 +86,9 @@ export function guardRequests(
     paths.add(route);
     const bytesMax = bodyBytesMax[access];
     if (bytesMax !== undefined) route.bodyLimit = bytesMax;
-    route.config = { ...route.config, guard: guardOf(route, context) };
+    route.config = { ...route.config, guard: guardWith(stepsOf(route, context), options.log) };
   });
-  const ofUnrouted = guardOf(undefined, context);
+  const ofUnrouted = guardWith(stepsOf(undefined, context), options.log);
   // The first hook of all: what other hooks do, such as checking a content type, is work that a shed request must not cause.
   app.addHook('onRequest', (request, reply, done) => {
     const guard = request.is404 ? ofUnrouted : (request.routeOptions.config.guard as Guard);
@@ -102,56 +112,91 @@ export function identify(
   request.countedAddress = address === peer ? connection.address : countedAddress(address);
 }
 
-function guardOf(route: RouteOptions | undefined, context: GuardContext): Guard {
-  const { log, authorizer, crossOrigin, isHttpsOnly, isStopping, load, paths, uploads } = context;
+/** What a step decides: the request goes on without it, is rejected by an error, or has its response. */
+type Outcome = undefined | ServiceError | 'responded' | Promise<void>;
+type Step = (request: FastifyRequest, reply: FastifyReply) => Outcome;
+
+/** The steps of admitting a request of one route, in their order. A step that no request of the route needs is left out. */
+function stepsOf(route: RouteOptions | undefined, context: GuardContext): readonly Step[] {
+  const { crossOrigin, paths, uploads } = context;
   const guarded = route === undefined ? noRoute : { url: route.url, config: route.config ?? {} };
   const { access } = guarded.config;
-  const headers = securityHeaders(access, isHttpsOnly);
-  const isVital = neverShed.has(guarded.url);
   const bytesMax = access === undefined ? undefined : bodyBytesMax[access];
-  const countOf = context.counts.of(route);
+  const steps: readonly (Step | false)[] = [
+    noteRequest(guarded, context.counts.of(route), context),
+    setHeaders(access, context),
+    crossOrigin.concerns(guarded.config) &&
+      ((request, reply) => crossOrigin.mark(request, reply, guarded.config)),
+    // Before any work: a charge that is shed has no effect.
+    shed(neverShed.has(guarded.url), context),
+    (request, reply) => context.authorizer.admit(request, reply, access),
+    bytesMax !== undefined && ((request, reply) => uploads.count(request, reply, bytesMax)),
+    route === undefined &&
+      ((request, reply) => (crossOrigin.respondToPreflight(request, reply, paths) ? 'responded' : undefined)),
+    route === undefined
+      ? ({ url }) => queryError(url) ?? paths.errorFor(url)
+      : ({ url }) => encodingError(url, route.url, paths),
+  ];
+  return steps.filter((step) => step !== false);
+}
 
-  const checkRest = (
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): ServiceError | 'responded' | undefined => {
-    const rejection = bytesMax === undefined ? undefined : uploads.count(request, reply, bytesMax);
-    if (rejection !== undefined) return rejection;
-    if (crossOrigin.respondToPreflight(request, reply, paths)) return 'responded';
-    return pathError(request, paths);
-  };
-  return (request, reply, done) => {
-    const active = activeRequestOf(reply.raw);
-    active.served = countOf(request.method);
-    identify(request, active, guarded, context);
-    reply.header('request-id', request.id).headers(headers);
-    if (isStopping()) reply.header('connection', 'close');
-    crossOrigin.mark(request, reply, guarded.config);
-    // Shed before any work: a charge that is shed here has no effect.
-    const overload = load.shed(active, request.countedAddress, isVital);
-    if (overload !== undefined) {
-      // Respond after this turn of the event loop: otherwise callers that retry at once delay its end and the admitted requests.
-      setImmediate(() => sendError(log, overload, request, reply));
+function guardWith(steps: readonly Step[], log: Log): Guard {
+  const run = (from: number, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
+    for (let next = from; next < steps.length; next++) {
+      const outcome = (steps[next] as Step)(request, reply);
+      if (outcome === undefined) continue;
+      if (outcome instanceof Promise) resume(outcome, next + 1, request, reply, done);
+      // Not passed on: through the framework, an error takes a longer way to the same function.
+      else if (outcome !== 'responded') sendError(log, outcome, request, reply);
       return;
     }
-    const proceed = () => {
-      const rejection = checkRest(request, reply);
-      if (rejection === undefined) done();
-      else if (rejection !== 'responded') sendError(log, rejection, request, reply);
-    };
-    const admission = authorizer.admit(request, reply, access);
-    if (admission === undefined) proceed();
-    else if (admission instanceof Promise) admission.then(proceed, done);
-    // Not passed on: through the framework, an error takes a longer way to the same function.
-    else sendError(log, admission, request, reply);
+    done();
+  };
+  /** A function of its own: within `run`, the closure would cost every request an allocation. */
+  const resume = (
+    step: Promise<void>,
+    from: number,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: Done,
+  ): void => {
+    step.then(() => run(from, request, reply, done), done);
+  };
+  return (request, reply, done) => run(0, request, reply, done);
+}
+
+function noteRequest(route: GuardedRoute, countOf: CountOf, options: GuardOptions): Step {
+  return (request, reply) => {
+    const active = activeRequestOf(reply.raw);
+    active.served = countOf(request.method);
+    identify(request, active, route, options);
+    return undefined;
   };
 }
 
-function pathError({ url, route }: FastifyRequest, paths: RouteTable): ServiceError | undefined {
-  if (route === noRoute) return queryError(url) ?? paths.errorFor(url);
-  // Without percent-encoding the router has compared the path as it is.
+function setHeaders(access: Access | undefined, { isHttpsOnly, isStopping }: GuardOptions): Step {
+  const headers = securityHeaders(access, isHttpsOnly);
+  return (request, reply) => {
+    reply.header('request-id', request.id).headers(headers);
+    if (isStopping()) reply.header('connection', 'close');
+    return undefined;
+  };
+}
+
+function shed(isVital: boolean, { load, log }: GuardContext): Step {
+  return (request, reply) => {
+    const overload = load.shed(activeRequestOf(reply.raw), request.countedAddress, isVital);
+    if (overload === undefined) return undefined;
+    // Respond after this turn of the event loop: otherwise callers that retry at once delay its end and the admitted requests.
+    setImmediate(() => sendError(log, overload, request, reply));
+    return 'responded';
+  };
+}
+
+/** The router has decoded the path before it compared it. */
+function encodingError(url: string, route: string, paths: RouteTable): ServiceError | undefined {
   if (!url.includes('%')) return undefined;
-  return queryError(url) ?? (paths.isLiteral(url, route.url) ? undefined : paths.errorFor(url));
+  return queryError(url) ?? (paths.isLiteral(url, route) ? undefined : paths.errorFor(url));
 }
 
 /** Fastify would take invalid percent-encoding literally, as another value than the caller meant. */
@@ -167,3 +212,41 @@ function queryError(url: string): ServiceError | undefined {
     });
   }
 }
+
+/**
+ * Limits the memory of request bodies on routes that need no secret key. A body counts with its declared length, or with the
+ * maximum of its route, until the response is closed: a slow body is in memory all that time. Small bodies are not counted:
+ * the limit on running requests covers them.
+ */
+class Uploads {
+  #bytes = 0;
+  readonly #ofAddress = new AddressCounts();
+
+  /** Counts a body, if there is room for it. @param bytesMax of the route. @returns `overloaded` if there is none */
+  count(request: FastifyRequest, reply: FastifyReply, bytesMax: number): ServiceError | undefined {
+    const bytes = expectedBytes(request, bytesMax);
+    if (bytes <= keylessBodyBytesMax) return undefined;
+    const address = request.countedAddress;
+    const isTooMuchOfAddress = this.#ofAddress.of(address) + bytes > uploadBytesPerAddressMax;
+    if (isTooMuchOfAddress || this.#bytes + bytes > uploadBytesMax) return tooMuch;
+    this.#bytes += bytes;
+    this.#ofAddress.add(address, bytes);
+    whenClosed(reply.raw, () => {
+      this.#bytes -= bytes;
+      this.#ofAddress.remove(address, bytes);
+    });
+    return undefined;
+  }
+}
+
+/** A body without a declared length may have the maximum of its route, which rejects longer bodies. */
+function expectedBytes({ headers }: FastifyRequest, bytesMax: number): number {
+  if (headers['transfer-encoding'] !== undefined) return bytesMax;
+  return Math.min(Number(headers['content-length'] ?? 0), bytesMax);
+}
+
+const tooMuch = new ServiceError('overloaded', {
+  retryAfterSeconds: 1,
+  detail: 'request bodies in memory',
+  headers: { connection: 'close' },
+});

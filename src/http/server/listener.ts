@@ -20,13 +20,23 @@ import {
   requestHeaderBytesMax,
   stopAcceptMsMax,
 } from '../limits.ts';
-import { type ActiveRequest, ActiveResponse, type Connection } from './active-request.ts';
+import {
+  type ActiveRequest,
+  ActiveResponse,
+  type Connection,
+  PipelinedRequests,
+  unfinishedResponses,
+} from './active-request.ts';
+import {
+  connectError,
+  parserError,
+  rejectExpectation,
+  respondStarting,
+  writeResponse,
+} from './early-responses.ts';
 import { FairQueue } from './fair-queue.ts';
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
-import { connectError, parserError, rejectExpectation, writeResponse } from './parser-errors.ts';
-import { PipelinedRequests, unfinishedResponses } from './pipelined-requests.ts';
 import { SlowConnections } from './slow-connections.ts';
-import { respondStarting } from './starting.ts';
 
 const idleSweepMs = 50;
 

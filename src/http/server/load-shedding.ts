@@ -5,6 +5,7 @@ import {
   connectionsPerAddressMax,
   connectionsSparePart,
   eventLoopDelayMsMax,
+  eventLoopSampleMs,
   requestsPerAddressMax,
   requestsRunningMax,
   requestWaitMsMax,
@@ -12,8 +13,7 @@ import {
   sheddingMsMax,
 } from '../limits.ts';
 import type { ActiveRequest, Connection, Peer } from './active-request.ts';
-import { AddressCounts } from './address-counts.ts';
-import { EventLoopDelay } from './event-loop-delay.ts';
+import { AddressCounts } from './caller-address.ts';
 import type { QueueBounds } from './fair-queue.ts';
 
 /** Limits of one listener. The defaults are in limits.ts. */
@@ -27,7 +27,7 @@ export interface LoadBounds extends QueueBounds {
   readonly sheddingMsMax?: number | undefined;
 }
 
-export interface LoadShedderOptions {
+interface LoadShedderOptions {
   readonly bounds: LoadBounds;
   /** The address that limits count. */
   readonly addressOf: (socket: Socket) => string;
@@ -218,4 +218,26 @@ const tooManyOfConnection = overloaded('requests of one connection', { connectio
 
 function overloaded(detail: string, headers: Readonly<Record<string, string>> = {}): ServiceError {
   return new ServiceError('overloaded', { retryAfterSeconds: 1, detail, headers });
+}
+
+/** Reports whether the event loop was late twice in a row: then other work than incoming requests keeps it busy. */
+class EventLoopDelay {
+  isLate = false;
+  readonly #sampling: NodeJS.Timeout;
+
+  constructor(delayMsMax: number) {
+    let wasLate = false;
+    let last = performance.now();
+    this.#sampling = setInterval(() => {
+      const now = performance.now();
+      const isLate = now - last - eventLoopSampleMs > delayMsMax;
+      this.isLate = isLate && wasLate;
+      wasLate = isLate;
+      last = now;
+    }, eventLoopSampleMs).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#sampling);
+  }
 }

@@ -9,7 +9,7 @@ import type {
 } from 'fastify';
 import type { Static, TProperties, TSchema } from 'typebox';
 import type { Access } from '../../access/scopes.ts';
-import { type FieldsBesideError, success } from '../../envelope.ts';
+import { type LegacyErrorFields, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import { emptyWhenAbsent, errorResponses, type Headers, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
@@ -49,12 +49,12 @@ export type RequestOf<Schemas extends RequestSchemas> = FastifyRequest<{
   Body: ValueOf<Schemas['body']>;
 }>;
 
-/** The fields that an operation documents for its success, in its error responses: clients may read only those. */
-export interface LegacyErrorFields {
+/** Error responses with fields next to `error`. */
+export interface LegacyErrors {
   /** The name of the error response in the OpenAPI document. */
   readonly name: string;
   readonly schemas: TProperties;
-  readonly valuesFor: FieldsBesideError;
+  readonly fields: LegacyErrorFields;
 }
 
 /** What an operation takes, what it responds, and what it does. */
@@ -64,7 +64,7 @@ export interface Operation<Schemas extends RequestSchemas = RequestSchemas> {
   readonly summary?: string;
   readonly description?: string;
   /** Further settings that the guard of the route reads. */
-  readonly config?: Omit<FastifyContextConfig, 'access' | 'besideError' | 'guard'>;
+  readonly config?: Omit<FastifyContextConfig, 'access' | 'legacyErrorFields' | 'guard'>;
   /** Further options of the framework. */
   readonly options?: Pick<RouteShorthandOptions, 'errorHandler' | 'exposeHeadRoute' | 'onRequest'>;
   readonly request?: Schemas;
@@ -74,7 +74,7 @@ export interface Operation<Schemas extends RequestSchemas = RequestSchemas> {
   readonly otherResponses?: Readonly<Record<string, object>>;
   /** Headers of the error responses, in the OpenAPI document. */
   readonly errorHeaders?: Headers;
-  readonly legacyErrorFields?: LegacyErrorFields;
+  readonly legacyErrors?: LegacyErrors;
   /** Headers of a response whose body `handle` returns. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
   /** Returns the `body` of the response, or the reply if it has sent the response itself. Throws ServiceError. */
@@ -118,13 +118,13 @@ export function routeFamily(tag: string, operations: readonly ListedOperation[])
 }
 
 function addRoute(app: App, tag: string, each: ListedOperation): void {
-  const { method, path, access, config, options, legacyErrorFields: legacy, responseHeaders = {} } = each;
+  const { method, path, access, config, options, legacyErrors, responseHeaders = {} } = each;
   const handle = each.handle as Operation['handle'];
   app.route({
     ...options,
     method,
     url: path,
-    config: { ...config, access, ...(legacy && { besideError: legacy.valuesFor }) },
+    config: { ...config, access, ...(legacyErrors && { legacyErrorFields: legacyErrors.fields }) },
     ...(each.request?.isBodyOptional && { preValidation: emptyWhenAbsent }),
     schema: schemaOf(tag, each),
     handler: async (request, reply) => {
@@ -136,7 +136,7 @@ function addRoute(app: App, tag: string, each: ListedOperation): void {
 }
 
 function schemaOf(tag: string, each: ListedOperation) {
-  const { id, summary, description, request = {}, response, legacyErrorFields: legacy } = each;
+  const { id, summary, description, request = {}, response, legacyErrors } = each;
   const { params, query = noQuery, headers, documentedHeaders, body, bodyType } = request;
   const parts = {
     operationId: id,
@@ -151,7 +151,7 @@ function schemaOf(tag: string, each: ListedOperation) {
   };
   const responses = {
     ...(response && { 200: response }),
-    ...errorResponses(legacy?.name, legacy?.schemas, each.errorHeaders),
+    ...errorResponses(legacyErrors?.name, legacyErrors?.schemas, each.errorHeaders),
     ...each.otherResponses,
   };
   return {

@@ -1,8 +1,8 @@
 import type { FastifyContextConfig, RouteOptions } from 'fastify';
 import type { Access } from '../../access/scopes.ts';
-import type { FieldsBesideError } from '../../envelope.ts';
 import type { ServiceError } from '../../errors.ts';
-import { RepeatedError } from './repeated-error.ts';
+import { type Metrics, noMetrics, type RequestCount } from '../../metrics.ts';
+import { RepeatedError } from './error-response.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -71,11 +71,6 @@ export class RouteTable {
       .every((literal, index) => literal.startsWith(':') || literal === '*' || literal === segments[index]);
   }
 
-  /** The documented fields of an operation, for a request with a path that could not be decoded. */
-  besideError(method: string, url: string): FieldsBesideError | undefined {
-    return this.#find(url)?.routes.get(method)?.besideError;
-  }
-
   /** The configuration of a route; undefined if the path does not support the method. */
   config(method: string, url: string): FastifyContextConfig | undefined {
     return this.#find(url)?.routes.get(method);
@@ -119,4 +114,31 @@ function methodNotAllowed({ routes }: KnownPath): ServiceError {
 
 function shapeOf(url: string): RegExp {
   return new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+').replace('*', '.*')}$`);
+}
+
+/**
+ * Counts every request by the pattern of its route, and its error. A route has its counters from the start, so that a request
+ * needs no look-up. A response is not counted if its reader disconnects before its end.
+ */
+export class RequestCounts {
+  readonly #metrics: Metrics;
+
+  constructor(metrics: Metrics = noMetrics) {
+    this.#metrics = metrics;
+  }
+
+  /** @param route undefined for paths without one, which `failed` counts. @returns the counters of a request, by its method */
+  of(route: RouteOptions | undefined): (method: string) => RequestCount | undefined {
+    if (route === undefined || this.#metrics === noMetrics) return () => undefined;
+    const { url, method } = route;
+    const counts = new Map([method].flat().map((name) => [name, this.#metrics.ofRoute(name, url)]));
+    const [only] = counts.values();
+    return counts.size === 1 ? () => only : (name) => counts.get(name);
+  }
+
+  /** Counts an error response. @param route the pattern of its route, if it has one */
+  failed({ code, status }: ServiceError, method: string, route: string | undefined): void {
+    this.#metrics.failed(code);
+    if (route === undefined) this.#metrics.unrouted(method, status);
+  }
 }

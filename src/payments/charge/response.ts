@@ -1,4 +1,4 @@
-import { type FieldsBesideError, failure, type StoredResponse, success } from '../../envelope.ts';
+import { failure, type LegacyErrorFields, type StoredResponse, success } from '../../envelope.ts';
 import { invalidRequest, ServiceError } from '../../errors.ts';
 import type { NextAction } from '../../processors/processor.ts';
 import type { PaymentContext } from '../context.ts';
@@ -8,7 +8,7 @@ import { deriveClientSecret, openNextAction } from '../public-payment.ts';
 import type { Outcome } from './outcome.ts';
 
 /** An error also has the documented `message` field of the payment endpoint. */
-export const paymentFieldsBesideError: FieldsBesideError = (message) => ({ message: { message } });
+export const chargeErrorFields: LegacyErrorFields = (message) => ({ message: { message } });
 
 export function successResponse(chargeId: string): StoredResponse {
   const body = { message: { message: 'Payment successful!', charge_id: chargeId } };
@@ -16,7 +16,7 @@ export function successResponse(chargeId: string): StoredResponse {
 }
 
 function errorResponse(error: ServiceError, requestId: string): StoredResponse {
-  return { status: error.status, text: JSON.stringify(failure(error, requestId, paymentFieldsBesideError)) };
+  return { status: error.status, text: JSON.stringify(failure(error, requestId, chargeErrorFields)) };
 }
 
 /** The response to the request that made the payment. */

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { countedAddress } from '../../../src/counted-address.ts';
 import { ifMatch, isUnchanged } from '../../../src/http/response/conditional-requests.ts';
-import { wantedCoding } from '../../../src/http/response/content-coding.ts';
+import { wantedCoding } from '../../../src/http/response/content-negotiation.ts';
 import { Cookies } from '../../../src/http/response/cookies.ts';
 import { parseTraceparent } from '../../../src/opentelemetry/traces.ts';
 import { isLoopback, isWebOrigin } from '../../../src/origins.ts';

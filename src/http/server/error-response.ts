@@ -1,3 +1,4 @@
+import { failure, type LegacyErrorFields } from '../../envelope.ts';
 import { type ErrorDetails, ServiceError } from '../../errors.ts';
 import type { LimitState } from '../../limits.ts';
 
@@ -31,4 +32,25 @@ export function rateLimitHeaders(limit: LimitState): Record<string, string> {
     // Rounds up, but ignores the rounding error of a sum of doubles.
     ratelimit: `"${name}";r=${left};t=${Math.ceil(fullInMs / second - 1e-6)}`,
   };
+}
+
+/** What follows the request's id in the text. */
+const afterId = '"}}}';
+
+/**
+ * An error that is created once and sent for many requests, as callers without a key or a route cause. Its text is made once for
+ * each kind of legacy fields, and differs in the request's id only.
+ */
+export class RepeatedError extends ServiceError {
+  readonly #texts = new Map<LegacyErrorFields | undefined, string>();
+
+  /** The envelope. @param requestId one of ours, which needs no escape in JSON */
+  text(requestId: string, legacyFields: LegacyErrorFields | undefined): string {
+    let beforeId = this.#texts.get(legacyFields);
+    if (beforeId === undefined) {
+      beforeId = JSON.stringify(failure(this, '', legacyFields)).slice(0, -afterId.length);
+      this.#texts.set(legacyFields, beforeId);
+    }
+    return beforeId + requestId + afterId;
+  }
 }

@@ -1,9 +1,55 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { failure, jsonContentType } from '../../envelope.ts';
+import { failure, jsonContentType, type LegacyErrorFields, success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { newRequestId } from './request-id.ts';
+import { newRequestId } from './active-request.ts';
 import { errorHeaders } from './security-headers.ts';
+
+/** The legacy error fields of operations, for responses that no route sends. The settings may add a prefix to a path. */
+const legacyErrorFields: readonly {
+  readonly method: string;
+  readonly path: RegExp;
+  readonly fields: LegacyErrorFields;
+}[] = [
+  {
+    method: 'POST',
+    path: /\/stage\/payment\/[^/]+\/[^/]+$/,
+    fields: (message) => ({ message: { message } }),
+  },
+  {
+    method: 'POST',
+    path: /\/v3\/[^/]+\/[^/]+\/create$/,
+    fields: (message) => ({ msg: message, complete: false }),
+  },
+  { method: 'PUT', path: /\/v3\/[^/]+\/[^/]+\/update$/, fields: (message) => ({ message }) },
+  {
+    method: 'POST',
+    path: /\/v3\/create\/service\/auth\/[^/]+\/[^/]+$/,
+    fields: () => ({ compelete: false }),
+  },
+];
+
+function findLegacyErrorFields({ method, url = '' }: IncomingMessage): LegacyErrorFields | undefined {
+  const [path = ''] = url.split('?', 1);
+  return legacyErrorFields.find((each) => each.method === method && each.path.test(path))?.fields;
+}
+
+/** Responds until the service is ready: 503 in the envelope, and `/livez` reports that the process is alive. */
+export function respondStarting(request: IncomingMessage, response: ServerResponse): void {
+  const isLiveness = request.url === '/livez';
+  const starting = () => new ServiceError('unavailable', { message: 'The service is starting.' });
+  const envelope = isLiveness
+    ? success({ status: 'alive' })
+    : failure(starting(), newRequestId(), findLegacyErrorFields(request));
+  const text = JSON.stringify(envelope);
+  response.writeHead(envelope.statusCode, {
+    ...errorHeaders,
+    'content-type': jsonContentType,
+    'content-length': Buffer.byteLength(text),
+    ...(isLiveness ? {} : { 'retry-after': '1' }),
+  });
+  response.end(text);
+}
 
 /** Responses to input that did not become a request of the application. */
 
