@@ -48,7 +48,7 @@ export class Listeners {
         bounds: options.load,
         responseStallMs: options.responseStallMs,
         isTrustedProxy: (address) => callers.isTrusted(address),
-        callerBehind: (proxy, headers) => countedAddress(callers.of(proxy, headers)),
+        callerBehind: (proxy, headers) => countedAddress(callers.find(proxy, headers)),
       });
     const main = listenerOn({ host, port });
     const ofPayments =

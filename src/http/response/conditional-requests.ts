@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { EntityTags } from '../../tables/entity-tags.ts';
 import { contentCodings } from './content-negotiation.ts';
 
@@ -13,10 +13,10 @@ const listPattern = /^\s*(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x2
 export function ifMatch(header: string | undefined): EntityTags | undefined {
   if (header === undefined) return undefined;
   if (!listPattern.test(header)) {
-    throw new ServiceError('invalid_request', {
-      param: 'If-Match',
-      message: 'If-Match must be "*" or entity tags in double quotes, as in the ETag header.',
-    });
+    throw invalidRequest(
+      'If-Match',
+      'If-Match must be "*" or entity tags in double quotes, as in the ETag header.',
+    );
   }
   if (header.trim() === '*') return 'any';
   return Array.from(header.matchAll(/(W\/)?"([^"]*)"/g)).flatMap(([, weak, tag = '']) =>

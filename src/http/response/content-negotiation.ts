@@ -27,7 +27,7 @@ const cached = new LRUCache<string, { readonly coding: ContentCoding | undefined
 });
 
 function read(acceptEncoding: string): ContentCoding | undefined {
-  const qualities = qualitiesOf(acceptEncoding);
+  const qualities = parseQualities(acceptEncoding);
   let wanted: ContentCoding | undefined;
   let best = 0;
   for (const coding of contentCodings) {
@@ -39,7 +39,7 @@ function read(acceptEncoding: string): ContentCoding | undefined {
 }
 
 /** The quality of each entry of a header such as `Accept` or `Accept-Encoding`, by its name in lower case (RFC 9110, 12.4.2). */
-export function qualitiesOf(header: string): ReadonlyMap<string, number> {
+export function parseQualities(header: string): ReadonlyMap<string, number> {
   const qualities = header
     .toLowerCase()
     .split(',')

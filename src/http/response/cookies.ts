@@ -21,18 +21,18 @@ export class Cookies {
 
   /** The value of a cookie; undefined if there is none, or more than one, as the right one is unknown. */
   read(header: string | undefined, name: string): string | undefined {
-    const values = pairsOf(header).filter(([each]) => each === this.#prefix + name);
+    const values = parsePairs(header).filter(([each]) => each === this.#prefix + name);
     return values.length === 1 ? values[0]?.[1] : undefined;
   }
 
   /** Whether a request has this cookie, valid or not: also more than once, or without the prefix. */
   has(header: string | undefined, name: string): boolean {
-    return pairsOf(header).some(([each]) => each === name || each === this.#prefix + name);
+    return parsePairs(header).some(([each]) => each === name || each === this.#prefix + name);
   }
 
   /** Cookies with this start of the name, without the prefix, sorted by name. */
   startingWith(header: string | undefined, start: string): readonly (readonly [string, string])[] {
-    const named = pairsOf(header).filter(([name]) => name.startsWith(this.#prefix + start));
+    const named = parsePairs(header).filter(([name]) => name.startsWith(this.#prefix + start));
     return [...new Map(named)]
       .map(([name, value]) => [name.slice(this.#prefix.length), value] as const)
       .toSorted(([one], [other]) => (one < other ? -1 : 1));
@@ -65,7 +65,7 @@ export function cookieNameAt(url: string, name: string): string {
   return `${name}-${(URL.canParse(url) && new URL(url).port) || '80'}`;
 }
 
-function pairsOf(header: string | undefined): (readonly [string, string])[] {
+function parsePairs(header: string | undefined): (readonly [string, string])[] {
   return (header ?? '').split(';').flatMap((pair) => {
     const equals = pair.indexOf('=');
     return equals < 0 ? [] : [[pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()] as const];

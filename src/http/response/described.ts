@@ -1,5 +1,6 @@
 import type { FastifySchema } from 'fastify';
 import type { TSchema } from 'typebox';
+import { defined } from '../../defined.ts';
 
 /**
  * What the OpenAPI document shows of a schema beside what validation checks. Validators never see any of it, so that it
@@ -84,7 +85,7 @@ export class SchemaDescriber {
   }
 
   #copy(schema: Json): Json {
-    const literals = literalsOf(schema.anyOf);
+    const literals = stringLiterals(schema.anyOf);
     if (literals !== undefined) {
       const { anyOf: _, ...rest } = schema;
       return { type: 'string', enum: literals, ...rest };
@@ -103,7 +104,7 @@ function reference(name: string): string {
 }
 
 /** The values, if all alternatives are literal strings. */
-function literalsOf(anyOf: unknown): readonly string[] | undefined {
+function stringLiterals(anyOf: unknown): readonly string[] | undefined {
   if (!Array.isArray(anyOf)) return undefined;
   const values = anyOf.map(({ const: value }: Json) => value);
   return values.every((value) => typeof value === 'string') ? values : undefined;
@@ -123,15 +124,15 @@ export function describeOperation(
   describer: SchemaDescriber,
 ): FastifySchema {
   const { params, querystring, headers = documentedHeaders, body, response } = schema;
-  const parts = {
+  const parts = defined({
     params: describer.describeParameters(params),
     querystring: describer.describeParameters(querystring),
     headers: describer.describeParameters(headers),
     body: describer.describe(body),
     response: describer.describe(response),
-  };
-  const given = Object.entries(parts).filter(([, part]) => part !== undefined);
-  return { ...schema, ...Object.fromEntries(given), ...(isBodyOptional ? { [optionalBodyMark]: true } : {}) };
+    [optionalBodyMark]: isBodyOptional || undefined,
+  });
+  return { ...schema, ...parts } as FastifySchema;
 }
 
 /** Marks an operation for `withComponents`: the framework calls every body required. */

@@ -89,12 +89,12 @@ export function sendErrorPage(reply: FastifyReply, { error, requestId, againUrl 
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   const title = error instanceof SignInError ? error.title : 'You cannot sign in here';
   const again = againUrl === undefined ? '' : `<p><a href="${escaped(againUrl)}">Try again</a></p>\n`;
-  const inner = `<p role="alert">${escaped(error.message)}</p>\n${whoOf(error)}${again}<p><small>Request ${escaped(requestId)}</small></p>`;
-  return sendPage(reply.code(error.status), { title, inner });
+  const inner = `<p role="alert">${escaped(error.message)}</p>\n${identityDetails(error)}${again}<p><small>Request ${escaped(requestId)}</small></p>`;
+  return sendHtml(reply.code(error.status), { title, inner });
 }
 
 /** Who the provider says the person is, to be copied. */
-function whoOf(error: ServiceError): string {
+function identityDetails(error: ServiceError): string {
   if (!(error instanceof NotAdministrator)) return '';
   const { issuer, subject, provider, integration } = error.identity;
   return (
@@ -105,7 +105,7 @@ function whoOf(error: ServiceError): string {
 }
 
 /** Sends a page. Pages for people are not in the envelope. */
-export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
+export function sendHtml(reply: FastifyReply, page: Page): FastifyReply {
   reply.headers({ ...privateHeaders, 'content-security-policy': contentSecurityPolicy });
   return sendAs(reply, 'text/html; charset=utf-8', pageText(page));
 }

@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import { type TSchema, Type } from 'typebox';
+import { defined } from '../../defined.ts';
 import { success } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
 import { documentedAs } from './described.ts';
 import { closed, envelopeSchema, statusOk } from './schemas.ts';
@@ -29,10 +30,7 @@ export const pageQuery = Type.Object(pageParameters, closed);
 export function parseLimit(text: string = String(peoplePageMax)): number {
   const limit = wholeNumber(text);
   if (limit >= 1 && limit <= peoplePageMax) return limit;
-  throw new ServiceError('invalid_request', {
-    param: 'limit',
-    message: `limit must be a whole number from 1 to ${peoplePageMax}.`,
-  });
+  throw invalidRequest('limit', `limit must be a whole number from 1 to ${peoplePageMax}.`);
 }
 
 /** NaN if the text is not a whole number, which no domain accepts as a limit. */
@@ -46,7 +44,7 @@ export function sendPage(
   items: readonly unknown[],
   next: string | undefined,
 ): FastifyReply {
-  return sendEnvelope(reply, { ...success(items), ...(next !== undefined && { next }) });
+  return sendEnvelope(reply, { ...success(items), ...defined({ next }) });
 }
 
 /** A page of a list in the OpenAPI document. */

@@ -21,7 +21,7 @@ export function emptyWhenAbsent(request: FastifyRequest, _reply: unknown, done: 
 }
 
 /** A string of a closed list. */
-export function enumOf(values: readonly string[], options: object = {}): TSchema {
+export function stringEnum(values: readonly string[], options: object = {}): TSchema {
   return Type.Unsafe({ type: 'string', enum: values, ...options });
 }
 
@@ -61,7 +61,7 @@ export function envelopeSchema(schema: TSchema, description: string, headers: He
 
 export const declineCode = named(
   'DeclineCode',
-  Type.Union([enumOf([...commonDeclineCodes, ...ownDeclineCodes]), Type.String()], {
+  Type.Union([stringEnum([...commonDeclineCodes, ...ownDeclineCodes]), Type.String()], {
     description: 'Why the card was declined. A processor may use further words of its own',
     examples: ['insufficient_funds'],
   }),
@@ -96,8 +96,8 @@ const error = named(
   'Error',
   Type.Object(
     {
-      type: named('ErrorType', enumOf(errorTypes, { description: 'The family of the error' })),
-      code: named('ErrorCode', enumOf(errorCodes, { description: 'The exact case' })),
+      type: named('ErrorType', stringEnum(errorTypes, { description: 'The family of the error' })),
+      code: named('ErrorCode', stringEnum(errorCodes, { description: 'The exact case' })),
       message: Type.String({ description: 'A sentence for people; it can change' }),
       param: Type.Optional(Type.String({ description: 'The field, header or path parameter at fault' })),
       decline_code: documentedAs(Type.Optional(declineCode), declineCode),

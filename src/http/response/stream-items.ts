@@ -28,7 +28,7 @@ export interface Representation {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function representationOf(
+export function chooseRepresentation(
   { headers }: FastifyRequest,
   reply: FastifyReply,
   { textBytes = Infinity, version }: SpaceFacts,
@@ -46,7 +46,7 @@ export function representationOf(
 
 /** Streamed responses of this process: of all callers, and by counted address. */
 let longResponses = 0;
-const longResponsesOf = new AddressCounts();
+const longResponsesByAddress = new AddressCounts();
 
 /**
  * Sends the items of a table. A table in memory is sent in one piece; a larger one is streamed as it is read. Throws
@@ -57,13 +57,13 @@ export async function sendItems(
   reply: FastifyReply,
   scan: Scan,
 ): Promise<FastifyReply> {
-  const { coding, headers } = representationOf(request, reply, scan);
+  const { coding, headers } = chooseRepresentation(request, reply, scan);
   const { chunks, textBytes } = scan;
   if (coding === undefined && Array.isArray(chunks)) {
     return sendText(reply.headers(headers), 200, wholeResponse(chunks));
   }
   const text = new ChunkReader(chunks);
-  const ofAddress = longResponsesOf.of(request.countedAddress);
+  const ofAddress = longResponsesByAddress.get(request.countedAddress);
   if (longResponses >= longResponsesMax || ofAddress >= longResponsesPerAddressMax) {
     text.release();
     const message = 'Too many large tables are being read; try again shortly.';
@@ -80,7 +80,7 @@ export async function sendItems(
 
 /** The headers that `sendItems` would send. */
 export function sendItemsHead(request: FastifyRequest, reply: FastifyReply, facts: SpaceFacts): FastifyReply {
-  const { coding, headers } = representationOf(request, reply, facts);
+  const { coding, headers } = chooseRepresentation(request, reply, facts);
   const body = codingHeaders(coding, facts.textBytes);
   reply.headers({ ...headers, 'content-type': jsonContentType, ...body });
   return sendHead(reply, 200);
@@ -142,10 +142,10 @@ function stream(
 /** @returns a function to call once, when the response has been sent */
 function countLongResponse(address: string): () => void {
   longResponses++;
-  longResponsesOf.add(address);
+  longResponsesByAddress.add(address);
   return () => {
     longResponses--;
-    longResponsesOf.remove(address);
+    longResponsesByAddress.remove(address);
   };
 }
 

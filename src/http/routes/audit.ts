@@ -3,7 +3,7 @@ import { actKinds, publicAct } from '../../audit/audit.ts';
 import type { AuditReader } from '../../audit/audit-page.ts';
 import { named } from '../response/described.ts';
 import { pageQuery, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
-import { closed, enumOf, timestamp } from '../response/schemas.ts';
+import { closed, stringEnum, timestamp } from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 
 /** Administrators read here what was done, and by whom. @param prefix in front of `/v3` */
@@ -28,7 +28,7 @@ const act = named(
     {
       id: Type.String(),
       at: timestamp,
-      what: enumOf(actKinds, { description: 'What was done; a later version may add further words' }),
+      what: stringEnum(actKinds, { description: 'What was done; a later version may add further words' }),
       on: Type.String({ description: 'The id or name of the object' }),
       by: Type.String({
         description:

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { requesterFor } from '../../access/permission.ts';
 import type { Requester } from '../../audit/audit.ts';
 import { named } from '../response/described.ts';
-import { closed, enumOf, noBody, responseSchema, timestamp } from '../response/schemas.ts';
+import { closed, noBody, responseSchema, stringEnum, timestamp } from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 
 /** Administrators look at the backups here, and make one. @param prefix in front of `/v3` */
@@ -43,7 +43,7 @@ const backup = named(
     {
       name: Type.String(),
       state: Type.Unsafe<'good' | 'unusable'>(
-        enumOf(['good', 'unusable'], {
+        stringEnum(['good', 'unusable'], {
           description:
             '`unusable`: its file is missing or has another size, or its manifest is damaged or of another version of the service',
         }),
@@ -66,7 +66,7 @@ const report = named(
   Type.Object(
     {
       store: Type.Unsafe<'lmdb' | 'dynamodb'>(
-        enumOf(['lmdb', 'dynamodb'], { description: 'The service makes backups of `lmdb` only' }),
+        stringEnum(['lmdb', 'dynamodb'], { description: 'The service makes backups of `lmdb` only' }),
       ),
       target: orNull(
         Type.String({ description: 'A folder or `s3://bucket/prefix`; null if the settings have none' }),
@@ -100,7 +100,7 @@ const report = named(
         Type.Object(
           {
             at: timestamp,
-            what: Type.Unsafe<'snapshot' | 'continuous'>(enumOf(['snapshot', 'continuous'])),
+            what: Type.Unsafe<'snapshot' | 'continuous'>(stringEnum(['snapshot', 'continuous'])),
             code: Type.String(),
             message: Type.String(),
           },

@@ -27,7 +27,7 @@ export function challengeRoutes(challenges: Challenges, prefix: string): Routes 
       handle: async (request, reply) => {
         const isApproved = request.body.decision === 'approve';
         const challenge = await found(challenges.decide(request.params.challenge_id, isApproved));
-        return reply.headers(headersOf(challenge)).redirect(challenge.returnUrl, 303);
+        return reply.headers(challengeHeaders(challenge)).redirect(challenge.returnUrl, 303);
       },
     }),
   ]);
@@ -47,11 +47,11 @@ async function found(challenge: Promise<Challenge | undefined>): Promise<Challen
 
 function sendChallenge(reply: FastifyReply, challenge: Challenge): FastifyReply {
   const page = challenge.isOpen ? openPage(challenge) : endedPage(challenge);
-  return sendAs(reply.headers(headersOf(challenge)), 'text/html; charset=utf-8', pageText(page));
+  return sendAs(reply.headers(challengeHeaders(challenge)), 'text/html; charset=utf-8', pageText(page));
 }
 
 /** The form may be sent here, and the redirect of its response may go to the shop: browsers check both. */
-function headersOf({ returnUrl }: Challenge): Readonly<Record<string, string>> {
+function challengeHeaders({ returnUrl }: Challenge): Readonly<Record<string, string>> {
   const target = `form-action 'self' ${new URL(returnUrl).origin}`;
   return {
     ...pageHeaders,

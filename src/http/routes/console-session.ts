@@ -60,18 +60,18 @@ export function consoleSessionRoutes(context: ConsoleContext): Routes {
   const signInPath = '/console/sign-in';
   const beginSession = (reply: FastifyReply, session: OpenedConsoleSession) => {
     cookies.set(reply, 'session', session.cookie, consoleSessionMsMax);
-    return publicSession(session, facts);
+    return describeSession(session, facts);
   };
   return routeFamily('Console', [
     operation('GET', path, 'public', {
       responseHeaders,
       handle: async (request) => {
         callers.checkOwnPage(request);
-        if (isOpen()) return publicSession(undefined, facts);
+        if (isOpen()) return describeSession(undefined, facts);
         const session = await sessions.findFresh(cookies.read(request, 'session'));
         // A page asks when it is opened; nothing is wrong with that.
         if (session === undefined) throw signedOut;
-        return publicSession(session, facts);
+        return describeSession(session, facts);
       },
     }),
 
@@ -94,7 +94,7 @@ export function consoleSessionRoutes(context: ConsoleContext): Routes {
         const cookie = cookies.read(request, 'session');
         // Throws unless the page has the token: another page must not be able to end the session.
         await sessions.findFresh(cookie);
-        await callers.callerOf(request);
+        await callers.authenticate(request);
         if (cookie !== undefined) await sessions.signOut(cookie, request.id);
         cookies.clear(reply, 'session');
         return { message: 'Signed out' };
@@ -193,7 +193,7 @@ const unusualDecimals = Object.fromEntries(
 );
 
 /** @param session undefined on a service without keys, where every caller may do everything */
-function publicSession(
+function describeSession(
   session: ConsoleSession | undefined,
   { version, basePath, tablePolicy, payments }: ConsoleFacts,
 ) {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { named } from '../response/described.ts';
-import { closed, enumOf, responseSchema, timestamp } from '../response/schemas.ts';
+import { closed, responseSchema, stringEnum, timestamp } from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 
 /** Administrators examine the service here. @param prefix in front of `/v3` */
@@ -18,7 +18,7 @@ export function doctorRoutes(examine: () => Promise<DoctorReport>, prefix: strin
   ]);
 }
 
-const status = Type.Unsafe<'ok' | 'warning' | 'problem'>(enumOf(['ok', 'warning', 'problem']));
+const status = Type.Unsafe<'ok' | 'warning' | 'problem'>(stringEnum(['ok', 'warning', 'problem']));
 
 const check = named(
   'DoctorCheck',
@@ -40,7 +40,7 @@ const masterKey = named(
       id: Type.String({ description: 'It reveals nothing about the key' }),
       is_writing: Type.Boolean({ description: 'Whether it encrypts what is stored now' }),
       state: Type.Unsafe<'sealing' | 'retiring' | 'retired' | 'unused'>(
-        enumOf(['sealing', 'retiring', 'retired', 'unused']),
+        stringEnum(['sealing', 'retiring', 'retired', 'unused']),
       ),
       since: Type.Union([timestamp, Type.Null()], { description: 'When it came into that state' }),
       secrets: Type.Integer({ description: 'How many secrets it encrypts' }),

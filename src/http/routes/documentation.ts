@@ -43,7 +43,7 @@ export async function describeRoutes(version: string, routes: readonly Routes[])
   const describer = new SchemaDescriber();
   const twin = Fastify({ genReqId: newRequestId });
   twin.addHook('onRequest', (request, reply, done) => {
-    reply.headers(pageHeaders).header('cache-control', cachingOf(request.url));
+    reply.headers(pageHeaders).header('cache-control', cacheControl(request.url));
     done();
   });
   await twin.register(swagger, {
@@ -135,7 +135,7 @@ function openDocument(twin: FastifyInstance) {
 }
 
 /** The assets of the page change only with the version of the service; a browser revalidates the rest by its tag. */
-function cachingOf(url: string): string {
+function cacheControl(url: string): string {
   return url.startsWith('/docs/static/') ? 'public, max-age=3600' : 'public, no-cache';
 }
 

@@ -37,7 +37,7 @@ export class ExactRepeats {
 
   /** The parsed body of a request. Throws the errors of `parseStrictJson`. */
   parse(request: FastifyRequest, bytes: Buffer): unknown {
-    const key = keyOf(request);
+    const key = repeatKey(request);
     const known = key === undefined ? undefined : this.#byKey.get(key);
     if (known?.bytes.equals(bytes)) return known.body;
     const body = parseStrictJson(bytes);
@@ -54,7 +54,7 @@ export class ExactRepeats {
   /** Call it with each response to a parsed body. */
   note(request: FastifyRequest, body: object, response: PaymentResponse): void {
     const bytes = this.#bytes.get(body);
-    const key = keyOf(request);
+    const key = repeatKey(request);
     // Only the response to a succeeded charge has this status.
     if (response.status !== 200 || bytes === undefined || key === undefined) return;
     this.#bytes.delete(body);
@@ -66,7 +66,7 @@ export class ExactRepeats {
 }
 
 /** Neither a header nor a URL contains a line end. */
-function keyOf({ caller, url, headers }: FastifyRequest): string | undefined {
+function repeatKey({ caller, url, headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key'];
   return key === undefined ? undefined : `${idempotencyScope(caller)}\n${url}\n${key}`;
 }

@@ -1,13 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { providerNames } from '../../sign-in/types.ts';
 import { documentedAs, named } from '../response/described.ts';
-import { closed, enumOf, timestamp } from '../response/schemas.ts';
+import { closed, stringEnum, timestamp } from '../response/schemas.ts';
 
 /** Request and response schemas of sign-in integrations. */
 
 export const providerSchema = named(
   'IdentityProvider',
-  enumOf(providerNames, { description: 'The identity provider', examples: ['google'] }),
+  stringEnum(providerNames, { description: 'The identity provider', examples: ['google'] }),
 );
 
 /** Path parameters of one integration. An unknown provider is 404. */

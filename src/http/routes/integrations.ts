@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { requesterFor } from '../../access/permission.ts';
+import { defined } from '../../defined.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Integration } from '../../sign-in/types.ts';
 import { pageResponse, sendPage } from '../response/pagination.ts';
@@ -155,7 +156,7 @@ function publicIntegration(signIn: SignIn, integration: Integration) {
     name: integration.name,
     provider: integration.provider,
     client_id: integration.clientId,
-    ...(integration.issuer !== undefined && { issuer: integration.issuer }),
+    ...defined({ issuer: integration.issuer }),
     return_urls: integration.returnUrls,
     scopes: integration.scopes,
     redirect_uri: redirectUri,

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../../access/keys/api-key.ts';
 import { scopes } from '../../access/scopes.ts';
 import { documentedAs, named } from '../response/described.ts';
-import { closed, enumOf, timestamp } from '../response/schemas.ts';
+import { closed, stringEnum, timestamp } from '../response/schemas.ts';
 
 /** Request and response schemas of API keys. */
 
@@ -11,11 +11,11 @@ const limits = (description: string) => nullable(Type.Array(Type.String(), { des
 
 export const scope = named(
   'Scope',
-  enumOf(scopes, { description: 'What a key allows; `admin` allows everything' }),
+  stringEnum(scopes, { description: 'What a key allows; `admin` allows everything' }),
 );
 const kind = named(
   'ApiKeyKind',
-  enumOf(['secret', 'publishable'], {
+  stringEnum(['secret', 'publishable'], {
     description: '`secret` is for servers; `publishable` for pages, where everybody can read it',
   }),
 );
@@ -23,7 +23,7 @@ const fields = {
   id: Type.String({ examples: ['0123456789abcdef'] }),
   kind,
   name: Type.String(),
-  status: enumOf(['valid', 'expired', 'revoked']),
+  status: stringEnum(['valid', 'expired', 'revoked']),
   scopes: Type.Array(scope),
   tables: limits('The only tables that the key may use; null for all'),
   routes: limits('The only payment routes that the key may use, each `processor/route`; null for all'),

@@ -10,7 +10,8 @@ import {
 } from '../../access/keys/api-key.ts';
 import type { KeyRequester, Keys } from '../../access/keys/keys.ts';
 import type { Scope } from '../../access/scopes.ts';
-import { ServiceError } from '../../errors.ts';
+import { defined } from '../../defined.ts';
+import { invalidRequest } from '../../errors.ts';
 import { timestampOf } from '../../timestamps.ts';
 import { privateHeaders } from '../response/page.ts';
 import { pageParameters, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
@@ -92,15 +93,13 @@ function requesterFor({ caller, id }: FastifyRequest): KeyRequester {
 function createRequest(body: Static<typeof createBody>): CreateKeyRequest {
   const { name, kind = 'secret', tables, routes, origins, expires_at } = body;
   const { scopes = kind === 'publishable' ? publishableScopes : [] } = body;
+  const expiresAt = expires_at === undefined ? undefined : parseExpiry(expires_at);
   return {
     kind,
     name,
     // The domain rejects what is no scope.
     scopes: scopes as readonly Scope[],
-    ...(tables !== undefined && { tables }),
-    ...(routes !== undefined && { routes }),
-    ...(origins !== undefined && { origins }),
-    ...(expires_at !== undefined && { expiresAt: parseExpiry(expires_at) }),
+    ...defined({ tables, routes, origins, expiresAt }),
   };
 }
 
@@ -108,8 +107,5 @@ function createRequest(body: Static<typeof createBody>): CreateKeyRequest {
 function parseExpiry(text: string): string {
   const time = timestampOf(text);
   if (time !== undefined) return new Date(time).toISOString();
-  throw new ServiceError('invalid_request', {
-    param: 'expires_at',
-    message: 'expires_at must be a timestamp such as 2027-01-01T00:00:00Z.',
-  });
+  throw invalidRequest('expires_at', 'expires_at must be a timestamp such as 2027-01-01T00:00:00Z.');
 }

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { idempotencyScope } from '../../access/permission.ts';
-import { ServiceError } from '../../errors.ts';
+import { defined } from '../../defined.ts';
+import { invalidRequest } from '../../errors.ts';
 import {
   amountMax,
   descriptionCharactersMax,
@@ -193,7 +194,7 @@ export function parseTime(param: string, text: string): number {
   const time = timestampOf(text);
   if (time !== undefined) return time;
   const message = `${param} must be a date (2026-11-21) or a timestamp (2026-11-21T10:00:00Z).`;
-  throw new ServiceError('invalid_request', { param, message });
+  throw invalidRequest(param, message);
 }
 
 export const chargeSchemas = { params, headers, body };
@@ -216,7 +217,7 @@ export function chargeRequest(
   return {
     ...routeIn(request),
     ...fields,
-    ...(returnUrl !== undefined && { returnUrl }),
+    ...defined({ returnUrl }),
     returnOrigins: rights === undefined ? 'loopback' : (rights.origins ?? []),
     statementDescriptorSuffix: statement_descriptor_suffix,
     receiptEmail: receipt_email,

@@ -6,10 +6,10 @@ import { pageSchema } from '../response/pagination.ts';
 import {
   closed,
   declineCode,
-  enumOf,
   type Headers,
   nextAction,
   statusOk,
+  stringEnum,
   timestamp,
 } from '../response/schemas.ts';
 
@@ -17,7 +17,7 @@ import {
 
 export const processor = named(
   'Processor',
-  enumOf(processorNames, {
+  stringEnum(processorNames, {
     description: 'The payment processor; simulated only under `serve --simulate`',
     examples: ['simulated'],
   }),
@@ -62,7 +62,7 @@ export const refundState = named(
     {
       refund_id: Type.String(),
       payment_id: Type.String(),
-      status: named('RefundStatus', enumOf(refundStates)),
+      status: named('RefundStatus', stringEnum(refundStates)),
       amount: Type.Integer({ description: smallestUnit }),
       currency,
       processor_refund_id: Type.Union([Type.String(), Type.Null()]),
@@ -89,7 +89,7 @@ const paidItem = named(
     {
       table: Type.String(),
       id: Type.Union([Type.String(), Type.Null()]),
-      status: named('PaidItemStatus', enumOf(paidItemStates)),
+      status: named('PaidItemStatus', stringEnum(paidItemStates)),
     },
     { ...closed, description: 'The item that the route makes when the charge succeeds' },
   ),
@@ -101,7 +101,7 @@ const paymentPrice = named(
     {
       type: named(
         'PaymentPriceType',
-        enumOf(['payer', 'fixed', 'table'], {
+        stringEnum(['payer', 'fixed', 'table'], {
           description: 'payer: the buyer chose the amount, within the limits of the route',
         }),
       ),
@@ -113,7 +113,7 @@ const paymentPrice = named(
     { ...closed, description: 'How the price of the route gave the amount' },
   ),
 );
-export const paymentStatus = named('PaymentStatus', enumOf(storedChargeStates));
+export const paymentStatus = named('PaymentStatus', stringEnum(storedChargeStates));
 export const paymentState = named(
   'Payment',
   Type.Object(

@@ -2,7 +2,8 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { idempotencyScope, requesterFor } from '../../access/permission.ts';
 import { audited } from '../../audit/audit.ts';
-import { ServiceError } from '../../errors.ts';
+import { defined } from '../../defined.ts';
+import { invalidRequest } from '../../errors.ts';
 import { buyersPayment, chargeErrorFields, type Payments, publicPayment } from '../../payments/payments.ts';
 import type { Payment, Price, StoredResponse } from '../../payments/types.ts';
 import type { NextAction } from '../../processors/processor.ts';
@@ -120,8 +121,8 @@ export function paymentRoutes(payments: Payments, prefix: string, counts: Charge
       response: responseSchema(paymentState, 'The payment'),
       handle: async (request) => {
         const payment = await payments.find(paymentIn(request));
-        const fieldsOf = request.caller.isBuyer ? buyersPayment : publicPayment;
-        return { ...fieldsOf(payment), ...nextStep(payments, payment) };
+        const toPublic = request.caller.isBuyer ? buyersPayment : publicPayment;
+        return { ...toPublic(payment), ...nextStep(payments, payment) };
       },
     }),
 
@@ -213,8 +214,7 @@ type ChargeCounts = Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline' | 'buyerA
 
 /** Only who retrieves one payment receives what its cardholder must do: it contains the processor's secret. */
 function nextStep(payments: Payments, payment: Payment): { readonly next_action?: NextAction } {
-  const next_action = payments.nextAction(payment);
-  return next_action === undefined ? {} : { next_action };
+  return defined({ next_action: payments.nextAction(payment) });
 }
 
 function publicPrice({ amount, currency, source }: Price) {
@@ -222,7 +222,7 @@ function publicPrice({ amount, currency, source }: Price) {
   return { amount, currency, unit_amount: source.unitAmount, quantity: source.quantity };
 }
 
-const keyIsNotAlone = new ServiceError('invalid_request', {
-  param: 'idempotency_key',
-  message: 'idempotency_key finds one payment; it cannot be combined with other parameters.',
-});
+const keyIsNotAlone = invalidRequest(
+  'idempotency_key',
+  'idempotency_key finds one payment; it cannot be combined with other parameters.',
+);

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { success } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import { checkPage, pageItemsMax } from '../../tables/page.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { isUnchanged } from '../response/conditional-requests.ts';
@@ -9,7 +9,7 @@ import { documentedAs, named } from '../response/described.ts';
 import { numberInQuery, pageSchema, sendPage, wholeNumber } from '../response/pagination.ts';
 import { closed, envelopeSchema, type Headers, statusOk } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
-import { representationOf, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
+import { chooseRepresentation, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
 import { item } from './table-schemas.ts';
 
 const documentedQuery = Type.Object(
@@ -85,7 +85,7 @@ export async function read(tables: Tables, request: ReadRequest, reply: FastifyR
   const noneMatch = request.headers['if-none-match'];
   if (noneMatch !== undefined || isHead) {
     const facts = await tables.describe(table);
-    const { headers } = representationOf(request, reply, facts);
+    const { headers } = chooseRepresentation(request, reply, facts);
     if (facts.version !== undefined && isUnchanged(noneMatch, facts.version))
       return sendHead(reply.headers(headers), 304);
     if (isHead && !isPage) return sendItemsHead(request, reply, facts);
@@ -117,7 +117,7 @@ async function readCount(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   if (query.count !== 'true') {
-    throw new ServiceError('invalid_request', { param: 'count', message: 'count must be "true".' });
+    throw invalidRequest('count', 'count must be "true".');
   }
   checkAlone(query, 'count');
   return sendEnvelope(reply, success({ count: await tables.count(params.TABLE_NAME) }));
@@ -128,5 +128,5 @@ function checkAlone(query: Static<typeof readQuery>, param: keyof Static<typeof 
   const others = Object.keys(query).filter((name) => name !== param);
   if (others.length === 0) return;
   const message = `${param} cannot be combined with ${others.join(' or ')}.`;
-  throw new ServiceError('invalid_request', { param, message });
+  throw invalidRequest(param, message);
 }

@@ -34,7 +34,7 @@ export function reconciliationRoutes(
         const begin = { type: 'begin', processor, from: iso(from), until: iso(until) };
         return sendLines(request, reply, {
           lines: linesOf(begin, reconciliation),
-          beat: () => ({ type: 'progress', ...countsOf(reconciliation) }),
+          beat: () => ({ type: 'progress', ...publicCounts(reconciliation) }),
           gone: () => reconciliation.end(),
         });
       },
@@ -109,10 +109,10 @@ async function* linesOf(begin: object, reconciliation: Reconciliation): AsyncGen
   // Who reads the last line may begin the next one.
   reconciliation.end();
   const unfinished = reconciliation.unfinished ?? null;
-  yield { type: 'end', ...countsOf(reconciliation), differences, unfinished };
+  yield { type: 'end', ...publicCounts(reconciliation), differences, unfinished };
 }
 
-function countsOf({ counts: { payments, charges, others } }: Reconciliation) {
+function publicCounts({ counts: { payments, charges, others } }: Reconciliation) {
   return { payments, charges, others };
 }
 

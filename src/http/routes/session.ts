@@ -1,12 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { defined } from '../../defined.ts';
 import { success } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { type Session, sessionEnd } from '../../sign-in/types.ts';
 import { Cookies } from '../response/cookies.ts';
 import { named } from '../response/described.ts';
-import { htmlPage, privateHeaders, sendPage, signedOutPage } from '../response/page.ts';
+import { htmlPage, privateHeaders, sendHtml, signedOutPage } from '../response/page.ts';
 import { closed, responseSchema, timestamp } from '../response/schemas.ts';
 import { sendText } from '../response/send.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
@@ -53,8 +54,7 @@ export function sessionRoutes(signIn: SignIn): Routes {
         // Only a session identifies the user.
         if (ended === undefined && isEverywhere) throw notSignedIn();
         cookies.clear(reply, sessionCookie);
-        const url = ended?.providerUrl;
-        return { message: 'Signed out', ...(url !== undefined && { sign_out_url: url }) };
+        return { message: 'Signed out', ...defined({ sign_out_url: ended?.providerUrl }) };
       },
     }),
 
@@ -63,7 +63,7 @@ export function sessionRoutes(signIn: SignIn): Routes {
       summary: 'Show that the sign-out at the provider is complete',
       request: { query: 'any' },
       response: { ...htmlPage, description: 'A page for the person who signed out' },
-      handle: (_request, reply) => sendPage(reply, signedOutPage),
+      handle: (_request, reply) => sendHtml(reply, signedOutPage),
     }),
   ]);
 }
@@ -152,7 +152,7 @@ function shown(session: Session) {
   const { emailVerified, ...rest } = identity;
   return {
     ...rest,
-    ...(emailVerified !== undefined && { email_verified: emailVerified }),
+    ...defined({ email_verified: emailVerified }),
     session: {
       id,
       created_at: new Date(createdAt).toISOString(),

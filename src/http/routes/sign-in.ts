@@ -6,7 +6,7 @@ import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { BegunSignIn, SignInRequest } from '../../sign-in/types.ts';
 import { appStateCharactersMax, signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
 import { Cookies, cookieNameAt } from '../response/cookies.ts';
-import { htmlPage, privateHeaders, sendErrorPage, sendPage, signedInPage } from '../response/page.ts';
+import { htmlPage, privateHeaders, sendErrorPage, sendHtml, signedInPage } from '../response/page.ts';
 import { closed } from '../response/schemas.ts';
 import type { ConsoleCookies } from '../server/console-caller.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
@@ -95,7 +95,7 @@ export function signInRoutes(
             request.signInRequest = begun;
           },
         });
-        if (finished === undefined) return sendPage(reply, signedInPage);
+        if (finished === undefined) return sendHtml(reply, signedInPage);
         if (finished.isForConsole) consoleCookies?.set(reply, 'proof', finished.cookie, consoleProofMs);
         else cookies.set(reply, sessionCookie, finished.cookie, sessionMsMax);
         return redirect(reply, finished.location);

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { defined } from '../../defined.ts';
 import { jsonContentType, success } from '../../envelope.ts';
 import { contentTag, isUnchanged } from '../response/conditional-requests.ts';
-import { qualitiesOf } from '../response/content-negotiation.ts';
+import { parseQualities } from '../response/content-negotiation.ts';
 import { named } from '../response/described.ts';
 import { contentSecurityPolicy, escaped, htmlPage, pageText } from '../response/page.ts';
 import { closed, responseSchema } from '../response/schemas.ts';
@@ -30,7 +31,7 @@ export interface Documented {
 /** `GET /`: a page for a browser, and the same links in the envelope for every other caller. */
 export function startPageRoutes(content: StartPage): Routes {
   const page = represent(html(content), 'text/html; charset=utf-8');
-  const envelope = represent(JSON.stringify(success(bodyOf(content))), jsonContentType);
+  const envelope = represent(JSON.stringify(success(startContent(content))), jsonContentType);
   return routeFamily('Operations', [
     operation('GET', '/', 'public', {
       id: 'showStart',
@@ -106,26 +107,26 @@ const response = { ...json, content: { ...json.content, ...htmlPage.content } };
 
 /** Whether a caller prefers HTML by its `Accept` header. A browser names it; a program names JSON, anything, or nothing. */
 function prefersPage({ headers }: FastifyRequest): boolean {
-  const qualities = qualitiesOf(headers.accept ?? '');
+  const qualities = parseQualities(headers.accept ?? '');
   const ofPage = qualities.get('text/html') ?? 0;
   const ofJson = qualities.get('application/json');
   if (ofJson !== undefined) return ofPage > ofJson;
   return ofPage > 0 && ofPage >= (qualities.get('application/*') ?? qualities.get('*/*') ?? 0);
 }
 
-function bodyOf({ documented, ...rest }: StartPage) {
-  const links = Object.entries(linksOf({ documented, ...rest }));
+function startContent({ documented, ...rest }: StartPage) {
+  const links = Object.entries(pageLinks({ documented, ...rest }));
   return {
     service: 'Counterfoil',
-    ...(documented !== undefined && { version: documented.version }),
+    ...defined({ version: documented?.version }),
     links: Object.fromEntries(links.map(([name, { href }]) => [name, href])),
-    ...(documented !== undefined && { paths: documented.paths }),
+    ...defined({ paths: documented?.paths }),
   };
 }
 
 function html(content: StartPage): string {
   const { documented } = content;
-  const links = Object.values(linksOf(content)).map(
+  const links = Object.values(pageLinks(content)).map(
     ({ href, text }) => `<li><a href="${escaped(href)}">${escaped(text)}</a></li>`,
   );
   const paths = Object.entries(documented?.paths ?? {}).map(
@@ -140,7 +141,7 @@ function html(content: StartPage): string {
   return pageText({ title: 'Counterfoil', inner: inner.join('\n') });
 }
 
-function linksOf({ origin = '', documented, hasConsole }: StartPage) {
+function pageLinks({ origin = '', documented, hasConsole }: StartPage) {
   const links = {
     ...(hasConsole ? consoleLink : {}),
     ...(documented === undefined ? {} : documentationLinks),

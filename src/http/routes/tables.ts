@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { requesterFor } from '../../access/permission.ts';
 import { audited } from '../../audit/audit.ts';
 import { success } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { PutCondition } from '../../tables/entity-tags.ts';
 import { checkPage } from '../../tables/page.ts';
 import type { Tables, TableWrite } from '../../tables/tables.ts';
@@ -190,8 +190,8 @@ function putCondition(match: string | undefined, noneMatch: string | undefined):
   const tags = ifMatch(match);
   if (noneMatch === undefined) return tags === undefined ? undefined : { ifMatch: tags };
   if (noneMatch.trim() === '*' && tags === undefined) return 'ifNew';
-  throw new ServiceError('invalid_request', {
-    param: 'If-None-Match',
-    message: 'If-None-Match must be "*" here, and cannot be combined with If-Match.',
-  });
+  throw invalidRequest(
+    'If-None-Match',
+    'If-None-Match must be "*" here, and cannot be combined with If-Match.',
+  );
 }

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { requesterFor } from '../../access/permission.ts';
+import { defined } from '../../defined.ts';
 import { durationOf } from '../../duration.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { publicSession, publicUser, type SessionFilter } from '../../sign-in/types.ts';
 import { named } from '../response/described.ts';
@@ -142,13 +143,11 @@ function parseFilter(
   { user, integration, older_than }: Static<typeof filterQuery>,
   now: number,
 ): SessionFilter {
-  return {
-    ...(user !== undefined && { user }),
-    ...(integration !== undefined && { integration }),
-    ...(older_than !== undefined && { createdBefore: now - (durationOf(older_than) ?? 0) }),
-  };
+  const createdBefore = older_than === undefined ? undefined : now - (durationOf(older_than) ?? 0);
+  return defined({ user, integration, createdBefore });
 }
 
-const noFilter = new ServiceError('invalid_request', {
-  message: 'At least one filter is required: user, integration or older_than.',
-});
+const noFilter = invalidRequest(
+  undefined,
+  'At least one filter is required: user, integration or older_than.',
+);

@@ -55,7 +55,7 @@ export class ActiveResponse extends ServerResponse {
 }
 
 /** The request of a response that `Listener` serves. */
-export function activeRequestOf(response: ServerResponse): ActiveRequest {
+export function activeRequest(response: ServerResponse): ActiveRequest {
   return (response as ActiveResponse).active as ActiveRequest;
 }
 
@@ -109,9 +109,9 @@ export class PipelinedRequests {
   }
 
   /** One function for all responses: a closure for each would be garbage for each. */
-  readonly #end = this.#endOf();
+  readonly #end = this.#createEnd();
 
-  #endOf() {
+  #createEnd() {
     const pipelines = this;
     return function end(this: ActiveResponse): void {
       pipelines.#finish(this.active as ActiveRequest);

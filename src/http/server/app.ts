@@ -8,7 +8,7 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { parseStrictJson } from '../../strict-json.ts';
 import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
-import { activeRequestOf, newRequestId } from './active-request.ts';
+import { activeRequest, newRequestId } from './active-request.ts';
 import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './error-handler.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { type GuardOptions, guardRequests, identify } from './guard.ts';
@@ -50,7 +50,7 @@ export async function openApp(listener: Listener, options: AppOptions): Promise<
     frameworkErrors: (error, unrouted, reply) => {
       const request = unrouted as FastifyRequest;
       // No hook has run.
-      identify(request, activeRequestOf(reply.raw), noRoute, options);
+      identify(request, activeRequest(reply.raw), noRoute, options);
       const legacyFields = paths.config(request.method, request.url)?.legacyErrorFields;
       sendError(options.log, error, request, reply as unknown as FastifyReply, legacyFields);
     },

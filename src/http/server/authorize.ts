@@ -140,14 +140,14 @@ export class Authorizer {
     const { keys, limits } = this.#context;
     request.caller = caller;
     limits.takeRequestOfKey(caller.id, at);
-    checkPermission(caller.rights, needed, targetOf(request));
+    checkPermission(caller.rights, needed, permissionTarget(request));
     if (caller.rights.kind === 'publishable') checkOrigin(caller.rights, request);
     if (caller.administrator === undefined) keys.noteUse(caller.id, at);
     return this.#countCharge(pending);
   }
 
   async #admitConsole(pending: PendingRequest, console: ConsoleCallers): Promise<void> {
-    const caller = await console.callerOf(pending.request);
+    const caller = await console.authenticate(pending.request);
     await this.#admitCaller(pending, caller);
     await console.noteRequest(pending.request, caller);
   }
@@ -194,7 +194,7 @@ interface PendingRequest {
   readonly at: number;
 }
 
-function targetOf({ params, route }: FastifyRequest): Target {
+function permissionTarget({ params, route }: FastifyRequest): Target {
   const { TABLE_NAME, processor, route_id } = params as Readonly<Record<string, string | undefined>>;
   return {
     table: TABLE_NAME,
@@ -205,7 +205,7 @@ function targetOf({ params, route }: FastifyRequest): Target {
 
 /** Browsers send the true origin of a page. Other clients could send any origin; publishable keys are not for them. */
 function checkOrigin({ origins = [] }: Rights, { headers }: FastifyRequest): void {
-  if (originsOf(headers).some((origin) => origins.includes(origin))) return;
+  if (requestOrigins(headers).some((origin) => origins.includes(origin))) return;
   throw new ServiceError('forbidden', {
     param: 'Origin',
     message: 'This publishable API key can be used only by pages of its configured origins.',
@@ -216,7 +216,7 @@ function checkOrigin({ origins = [] }: Rights, { headers }: FastifyRequest): voi
  * A browser sends no `Origin` with a GET to the origin of its page, and marks it as such (W3C Fetch Metadata). A proxy may have
  * terminated TLS.
  */
-function originsOf({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): readonly string[] {
+function requestOrigins({ origin, host, 'sec-fetch-site': site }: IncomingHttpHeaders): readonly string[] {
   if (origin !== undefined) return [origin];
   return site === 'same-origin' && host !== undefined ? [`https://${host}`, `http://${host}`] : [];
 }

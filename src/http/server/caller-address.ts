@@ -13,24 +13,24 @@ export class CallerAddresses {
 
   /** @param trustedProxies addresses and networks, as in the settings */
   constructor(trustedProxies: readonly string[]) {
-    this.#trusted = trustedProxies.map(networkOf);
+    this.#trusted = trustedProxies.map(parseNetwork);
   }
 
   isTrusted(address: string): boolean {
     if (this.#trusted.length === 0) return false;
-    const parsed = parsedAddress(address);
+    const parsed = parseAddress(address);
     return parsed !== undefined && this.#isTrusted(parsed);
   }
 
   /** @param peer the remote address of the connection */
-  of(peer: string, headers: IncomingHttpHeaders): string {
+  find(peer: string, headers: IncomingHttpHeaders): string {
     const forwarded = headers['x-forwarded-for'];
     if (forwarded === undefined || !this.isTrusted(peer)) return peer;
     let last = peer;
     const hops = String(forwarded);
     for (let end = hops.length; end > 0; ) {
       const start = hops.lastIndexOf(',', end - 1) + 1;
-      const address = parsedAddress(withoutPort(hops.slice(start, end).trim()));
+      const address = parseAddress(withoutPort(hops.slice(start, end).trim()));
       if (address === undefined) return last;
       last = address.toString();
       if (!this.#isTrusted(address)) return last;
@@ -47,7 +47,7 @@ export class CallerAddresses {
   }
 }
 
-function networkOf(text: string): Network {
+function parseNetwork(text: string): Network {
   const [address = '', bits] = text.split('/');
   const parsed = ipaddr.process(address);
   const isMapped = parsed.kind() === 'ipv4' && address.includes(':');
@@ -63,7 +63,7 @@ function withoutPort(text: string): string {
 }
 
 /** An IPv4-mapped IPv6 address becomes an IPv4 address. */
-function parsedAddress(text: string): Address | undefined {
+function parseAddress(text: string): Address | undefined {
   return text.length <= addressCharactersMax && ipaddr.isValid(text) ? ipaddr.process(text) : undefined;
 }
 
@@ -74,19 +74,19 @@ const addressCharactersMax = 64;
 export class AddressCounts {
   readonly #counts = new Map<string, number>();
 
-  of(address: string): number {
+  get(address: string): number {
     return this.#counts.get(address) ?? 0;
   }
 
   /** @returns the new count */
   add(address: string, count = 1): number {
-    const sum = this.of(address) + count;
+    const sum = this.get(address) + count;
     this.#counts.set(address, sum);
     return sum;
   }
 
   remove(address: string, count = 1): void {
-    const left = this.of(address) - count;
+    const left = this.get(address) - count;
     if (left <= 0) this.#counts.delete(address);
     else this.#counts.set(address, left);
   }

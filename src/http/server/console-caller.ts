@@ -34,7 +34,7 @@ export class ConsoleCallers {
    * The holder of the session. Rejects with `forbidden` if the request is from a page of another origin or its token is not that
    * of the session, and with `unauthenticated` if the session has ended.
    */
-  async callerOf(request: FastifyRequest): Promise<KnownCaller> {
+  async authenticate(request: FastifyRequest): Promise<KnownCaller> {
     this.checkOwnPage(request);
     const session = await this.sessions.find(this.cookies.read(request, 'session'));
     if (session === undefined) throw noSession;
@@ -118,18 +118,18 @@ export class ConsoleCookies {
   }
 
   read(request: FastifyRequest, which: ConsoleCookie): string | undefined {
-    return this.#cookies.read(request.headers.cookie, this.#nameOf(request, which));
+    return this.#cookies.read(request.headers.cookie, this.#cookieName(request, which));
   }
 
   set(reply: FastifyReply, which: ConsoleCookie, value: string, ageMsMax: number): void {
-    this.#cookies.set(reply, this.#nameOf(reply.request, which), value, ageMsMax);
+    this.#cookies.set(reply, this.#cookieName(reply.request, which), value, ageMsMax);
   }
 
   clear(reply: FastifyReply, which: ConsoleCookie): void {
-    this.#cookies.clear(reply, this.#nameOf(reply.request, which));
+    this.#cookies.clear(reply, this.#cookieName(reply.request, which));
   }
 
-  #nameOf({ headers: { host } }: FastifyRequest, which: ConsoleCookie): string {
+  #cookieName({ headers: { host } }: FastifyRequest, which: ConsoleCookie): string {
     return cookieNameAt(this.#publicUrl ?? `http://${host}`, names[which]);
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { buyer } from '../../access/permission.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import { invalidKeyFields, RepeatedError } from './error-response.ts';
 
 /**
@@ -21,10 +21,10 @@ export function checkHeaderCounts({ raw }: FastifyRequest): number {
   if (hosts > 1) throw invalidHost('The request has more than one Host header.');
   if (hosts === 0 && raw.httpVersion !== '1.0') throw invalidHost('The request has no Host header.');
   if (idempotencyKeys > 1) {
-    throw new ServiceError('invalid_request', {
-      param: 'Idempotency-Key',
-      message: 'The request has more than one Idempotency-Key header; nothing was charged.',
-    });
+    throw invalidRequest(
+      'Idempotency-Key',
+      'The request has more than one Idempotency-Key header; nothing was charged.',
+    );
   }
   return authorizations;
 }

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { failure, jsonContentType, type LegacyErrorFields, success } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import { newRequestId } from './active-request.ts';
 import { errorHeaders } from './security-headers.ts';
 
@@ -55,10 +55,7 @@ export function respondStarting(request: IncomingMessage, response: ServerRespon
 
 /** Responds to an unsupported `Expect`. */
 export function rejectExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const error = new ServiceError('invalid_request', {
-    param: 'Expect',
-    message: 'The only supported expectation is "Expect: 100-continue".',
-  });
+  const error = invalidRequest('Expect', 'The only supported expectation is "Expect: 100-continue".');
   const text = JSON.stringify(failure(error, newRequestId()));
   response.writeHead(error.status, {
     ...errorHeaders,
@@ -93,5 +90,5 @@ export function connectError(): ServiceError {
 export function parserError(code: string | undefined): ServiceError {
   if (code === 'HPE_HEADER_OVERFLOW') return new ServiceError('headers_too_large');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new ServiceError('request_timeout');
-  return new ServiceError('invalid_request', { message: 'This is not a well-formed HTTP/1.1 request.' });
+  return invalidRequest(undefined, 'This is not a well-formed HTTP/1.1 request.');
 }

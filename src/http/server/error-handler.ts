@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/scopes.ts';
 import { failure, type LegacyErrorFields } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import { errorFields, type Log, type LogFields } from '../../log.ts';
 import { isPlainName } from '../../strict-json.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
@@ -98,7 +98,7 @@ export function isConnectionEnd(thrown: unknown): boolean {
 
 export function asServiceError(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
-  if (isConnectionEnd(thrown)) return new ServiceError('invalid_request', { message: endedEarly });
+  if (isConnectionEnd(thrown)) return invalidRequest(undefined, endedEarly);
   const { code, validation, validationContext } = (thrown ?? {}) as Partial<FastifyError>;
   const broken = validation?.[0];
   if (broken !== undefined) return validationError(broken, validationContext ?? 'request');
@@ -108,18 +108,11 @@ export function asServiceError(thrown: unknown): ServiceError {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new ServiceError('body_too_large');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new ServiceError('invalid_request', {
-        param: 'Content-Length',
-        message: 'The body is not as long as Content-Length says.',
-      });
+      return invalidRequest('Content-Length', 'The body is not as long as Content-Length says.');
     case 'FST_ERR_BAD_URL':
-      return new ServiceError('invalid_request', {
-        message: 'The path is not valid percent-encoded UTF-8.',
-      });
+      return invalidRequest(undefined, 'The path is not valid percent-encoded UTF-8.');
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new ServiceError('invalid_request', {
-        message: 'A segment of the path is longer than any valid name.',
-      });
+      return invalidRequest(undefined, 'A segment of the path is longer than any valid name.');
     default:
       return new ServiceError('internal', { cause: thrown });
   }
@@ -131,27 +124,25 @@ type Broken = NonNullable<FastifyError['validation']>[number];
 function validationError({ keyword, params, instancePath, message }: Broken, place: string): ServiceError {
   const field = instancePath.slice(1).replaceAll('/', '.');
   switch (keyword) {
-    case 'required':
-      return invalid(within(field, String(params.missingProperty)), (name) => `${name} is required.`);
+    case 'required': {
+      const name = within(field, String(params.missingProperty));
+      return invalidRequest(name, `${name} is required.`);
+    }
     case 'additionalProperties':
-      return invalid(within(field, plainName(String(params.additionalProperty))), () =>
+      return invalidRequest(
+        within(field, plainName(String(params.additionalProperty))),
         place === 'body'
           ? 'The body has a field that this operation does not support.'
           : 'The query has a parameter that this operation does not support.',
       );
     case 'type':
-      if (field === '')
-        return new ServiceError('invalid_request', { message: `The ${place} must be a JSON object.` });
-      return invalid(field, (name) => `${name} must be a ${String(params.type)}.`);
+      if (field === '') return invalidRequest(undefined, `The ${place} must be a JSON object.`);
+      return invalidRequest(field, `${field} must be a ${String(params.type)}.`);
     case 'minLength':
-      return invalid(field, (name) => `${name} must not be empty.`);
+      return invalidRequest(field, `${field} must not be empty.`);
     default:
-      return invalid(field, (name) => `${name} ${message ?? 'is not valid'}.`);
+      return invalidRequest(field, `${field} ${message ?? 'is not valid'}.`);
   }
-}
-
-function invalid(param: string | undefined, message: (name: string | undefined) => string): ServiceError {
-  return new ServiceError('invalid_request', { param, message: message(param) });
 }
 
 /** The path of a field in an object that may itself be a field. */

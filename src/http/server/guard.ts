@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { anybody, type Caller } from '../../access/permission.ts';
 import type { Access } from '../../access/scopes.ts';
 import { countedAddress } from '../../counted-address.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import {
   chargeBodyBytesMax,
@@ -12,7 +12,7 @@ import {
   uploadBytesPerAddressMax,
 } from '../limits.ts';
 import { whenClosed } from '../response/send.ts';
-import { type ActiveRequest, activeRequestOf } from './active-request.ts';
+import { type ActiveRequest, activeRequest } from './active-request.ts';
 import type { Authorizer } from './authorize.ts';
 import { AddressCounts, type CallerAddresses } from './caller-address.ts';
 import type { CrossOrigin } from './cors.ts';
@@ -56,7 +56,7 @@ const bodyBytesMax: Readonly<Record<string, number>> = {
 /** Operators must be able to examine an overloaded service. */
 const neverShed: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz', '/metrics']);
 
-type CountOf = ReturnType<RequestCounts['of']>;
+type RouteCounters = ReturnType<RequestCounts['countersFor']>;
 
 interface GuardContext extends GuardOptions {
   readonly load: Listener['load'];
@@ -86,9 +86,9 @@ export function guardRequests(
     paths.add(route);
     const bytesMax = bodyBytesMax[access];
     if (bytesMax !== undefined) route.bodyLimit = bytesMax;
-    route.config = { ...route.config, guard: guardWith(stepsOf(route, context), options.log) };
+    route.config = { ...route.config, guard: guardWith(admissionSteps(route, context), options.log) };
   });
-  const ofUnrouted = guardWith(stepsOf(undefined, context), options.log);
+  const ofUnrouted = guardWith(admissionSteps(undefined, context), options.log);
   // The first hook of all: what other hooks do, such as checking a content type, is work that a shed request must not cause.
   app.addHook('onRequest', (request, reply, done) => {
     const guard = request.is404 ? ofUnrouted : (request.routeOptions.config.guard as Guard);
@@ -105,7 +105,7 @@ export function identify(
 ): void {
   const { socket, headers } = request.raw;
   const peer = socket.remoteAddress ?? '';
-  const address = callerAddresses.of(peer, headers);
+  const address = callerAddresses.find(peer, headers);
   request.route = route;
   request.caller = anybody;
   request.address = address;
@@ -117,13 +117,13 @@ type Outcome = undefined | ServiceError | 'responded' | Promise<void>;
 type Step = (request: FastifyRequest, reply: FastifyReply) => Outcome;
 
 /** The steps of admitting a request of one route, in their order. A step that no request of the route needs is left out. */
-function stepsOf(route: RouteOptions | undefined, context: GuardContext): readonly Step[] {
+function admissionSteps(route: RouteOptions | undefined, context: GuardContext): readonly Step[] {
   const { crossOrigin, paths, uploads } = context;
   const guarded = route === undefined ? noRoute : { url: route.url, config: route.config ?? {} };
   const { access } = guarded.config;
   const bytesMax = access === undefined ? undefined : bodyBytesMax[access];
   const steps: readonly (Step | false)[] = [
-    noteRequest(guarded, context.counts.of(route), context),
+    noteRequest(guarded, context.counts.countersFor(route), context),
     setHeaders(access, context),
     crossOrigin.concerns(guarded.config) &&
       ((request, reply) => crossOrigin.mark(request, reply, guarded.config)),
@@ -165,9 +165,9 @@ function guardWith(steps: readonly Step[], log: Log): Guard {
   return (request, reply, done) => run(0, request, reply, done);
 }
 
-function noteRequest(route: GuardedRoute, countOf: CountOf, options: GuardOptions): Step {
+function noteRequest(route: GuardedRoute, countOf: RouteCounters, options: GuardOptions): Step {
   return (request, reply) => {
-    const active = activeRequestOf(reply.raw);
+    const active = activeRequest(reply.raw);
     active.served = countOf(request.method);
     identify(request, active, route, options);
     return undefined;
@@ -185,7 +185,7 @@ function setHeaders(access: Access | undefined, { isHttpsOnly, isStopping }: Gua
 
 function shed(isVital: boolean, { load, log }: GuardContext): Step {
   return (request, reply) => {
-    const overload = load.shed(activeRequestOf(reply.raw), request.countedAddress, isVital);
+    const overload = load.shed(activeRequest(reply.raw), request.countedAddress, isVital);
     if (overload === undefined) return undefined;
     // Respond after this turn of the event loop: otherwise callers that retry at once delay its end and the admitted requests.
     setImmediate(() => sendError(log, overload, request, reply));
@@ -207,9 +207,7 @@ function queryError(url: string): ServiceError | undefined {
     decodeURIComponent(url.slice(start));
     return undefined;
   } catch {
-    return new ServiceError('invalid_request', {
-      message: 'The query is not valid percent-encoded UTF-8.',
-    });
+    return invalidRequest(undefined, 'The query is not valid percent-encoded UTF-8.');
   }
 }
 
@@ -227,7 +225,7 @@ class Uploads {
     const bytes = expectedBytes(request, bytesMax);
     if (bytes <= keylessBodyBytesMax) return undefined;
     const address = request.countedAddress;
-    const isTooMuchOfAddress = this.#ofAddress.of(address) + bytes > uploadBytesPerAddressMax;
+    const isTooMuchOfAddress = this.#ofAddress.get(address) + bytes > uploadBytesPerAddressMax;
     if (isTooMuchOfAddress || this.#bytes + bytes > uploadBytesMax) return tooMuch;
     this.#bytes += bytes;
     this.#ofAddress.add(address, bytes);

@@ -146,11 +146,11 @@ export class Listener {
     const now = performance.now();
     active.arrivedAt = this.queue.turnBegan(now);
     if (this.queue.isFree(now)) this.#serve(active, now);
-    else this.queue.add(this.#callerOf(active), () => this.#serve(active, performance.now()));
+    else this.queue.add(this.#callerAddress(active), () => this.#serve(active, performance.now()));
   }
 
   /** The address that limits count. */
-  #callerOf({ connection, request }: ActiveRequest): string {
+  #callerAddress({ connection, request }: ActiveRequest): string {
     const { socket, address, isProxy } = connection;
     return isProxy ? this.#callerBehind(socket.remoteAddress ?? '', request.headers) : address;
   }

@@ -79,7 +79,7 @@ export class LoadShedder {
    */
   addConnection(socket: Socket, isProxy: boolean): Connection {
     const address = this.#options.addressOf(socket);
-    const peer = this.#peerOf(address);
+    const peer = this.#findOrAddPeer(address);
     const connection: Connection = {
       socket,
       address,
@@ -180,7 +180,7 @@ export class LoadShedder {
     return this.#forwarded.add(caller) > max;
   }
 
-  #peerOf(address: string): Peer {
+  #findOrAddPeer(address: string): Peer {
     let peer = this.#peers.get(address);
     if (peer === undefined) {
       peer = { idle: new Set(), connections: 0, running: 0 };

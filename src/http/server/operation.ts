@@ -9,8 +9,9 @@ import type {
 } from 'fastify';
 import type { Static, TProperties, TSchema } from 'typebox';
 import type { Access } from '../../access/scopes.ts';
+import { defined } from '../../defined.ts';
 import { type LegacyErrorFields, success } from '../../envelope.ts';
-import { ServiceError } from '../../errors.ts';
+import { invalidRequest, ServiceError } from '../../errors.ts';
 import { emptyWhenAbsent, errorResponses, type Headers, noQuery } from '../response/schemas.ts';
 import { sendEnvelope } from '../response/send.ts';
 import type { Listener } from './listener.ts';
@@ -124,9 +125,9 @@ function addRoute(app: App, tag: string, each: ListedOperation): void {
     ...options,
     method,
     url: path,
-    config: { ...config, access, ...(legacyErrors && { legacyErrorFields: legacyErrors.fields }) },
+    config: { ...config, access, ...defined({ legacyErrorFields: legacyErrors?.fields }) },
     ...(each.request?.isBodyOptional && { preValidation: emptyWhenAbsent }),
-    schema: schemaOf(tag, each),
+    schema: routeSchema(tag, each),
     handler: async (request, reply) => {
       // A reply is a thenable of the framework: once it is sent, awaiting it yields undefined.
       const body = await handle(request as RequestOf<RequestSchemas>, reply);
@@ -135,10 +136,10 @@ function addRoute(app: App, tag: string, each: ListedOperation): void {
   });
 }
 
-function schemaOf(tag: string, each: ListedOperation) {
+function routeSchema(tag: string, each: ListedOperation) {
   const { id, summary, description, request = {}, response, legacyErrors } = each;
   const { params, query = noQuery, headers, documentedHeaders, body, bodyType } = request;
-  const parts = {
+  const parts = defined({
     operationId: id,
     summary,
     description,
@@ -148,16 +149,16 @@ function schemaOf(tag: string, each: ListedOperation) {
     documentedHeaders,
     consumes: bodyType === 'form' ? [formType] : undefined,
     body,
-  };
+  });
   const responses = {
-    ...(response && { 200: response }),
+    ...defined({ 200: response }),
     ...errorResponses(legacyErrors?.name, legacyErrors?.schemas, each.errorHeaders),
     ...each.otherResponses,
   };
   return {
     tags: [tag],
     hide: id === undefined,
-    ...Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined)),
+    ...parts,
     response: responses,
   };
 }
@@ -172,7 +173,7 @@ const bodyParsers = {
       const fields = Object.fromEntries(parameters);
       // RFC 6749, 3.1.
       if (Object.keys(fields).length === parameters.length) done(null, fields);
-      else done(new ServiceError('invalid_request', { message: 'The form has a parameter more than once.' }));
+      else done(invalidRequest(undefined, 'The form has a parameter more than once.'));
     });
     scope.addHook('onRequest', (request, _reply, done) => done(formTypeError(request)));
   },

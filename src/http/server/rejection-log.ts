@@ -29,11 +29,11 @@ export class RejectionLog {
     this.#log = log;
   }
 
-  /** @param fieldsOf called only for a rejection that is logged */
+  /** @param toPublic called only for a rejection that is logged */
   note(
     code: string,
     { address, countedAddress }: Pick<FastifyRequest, 'address' | 'countedAddress'>,
-    fieldsOf: () => LogFields & { readonly status: number },
+    toPublic: () => LogFields & { readonly status: number },
   ): void {
     const now = performance.now();
     const key = `${code} ${countedAddress}`;
@@ -46,7 +46,7 @@ export class RejectionLog {
       counted.leftOut++;
       return;
     }
-    const fields = fieldsOf();
+    const fields = toPublic();
     const leftOut = counted.leftOut === 0 ? {} : { left_out: counted.leftOut };
     counted.nextAt = now + rejectionLoggedMs;
     counted.leftOut = 0;

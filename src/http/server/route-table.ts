@@ -84,9 +84,9 @@ export class RouteTable {
   }
 
   #addPath(url: string): KnownPath {
-    const path: KnownPath = { pattern: shapeOf(url), routes: new Map(), methodNotAllowed: undefined };
+    const path: KnownPath = { pattern: pathPattern(url), routes: new Map(), methodNotAllowed: undefined };
     this.#paths.set(url, path);
-    const segments = url.includes('*') ? undefined : segmentsOf(url);
+    const segments = url.includes('*') ? undefined : countSegments(url);
     this.#bySegments.set(segments, [...(this.#bySegments.get(segments) ?? []), path]);
     return path;
   }
@@ -95,12 +95,13 @@ export class RouteTable {
     const path = url.split('?', 1)[0] as string;
     const matches = ({ pattern }: KnownPath) => pattern.test(path);
     return (
-      this.#bySegments.get(segmentsOf(path))?.find(matches) ?? this.#bySegments.get(undefined)?.find(matches)
+      this.#bySegments.get(countSegments(path))?.find(matches) ??
+      this.#bySegments.get(undefined)?.find(matches)
     );
   }
 }
 
-function segmentsOf(path: string): number {
+function countSegments(path: string): number {
   return path.split('/').length;
 }
 
@@ -112,7 +113,7 @@ function methodNotAllowed({ routes }: KnownPath): ServiceError {
   });
 }
 
-function shapeOf(url: string): RegExp {
+function pathPattern(url: string): RegExp {
   return new RegExp(`^${url.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+').replace('*', '.*')}$`);
 }
 
@@ -128,7 +129,7 @@ export class RequestCounts {
   }
 
   /** @param route undefined for paths without one, which `failed` counts. @returns the counters of a request, by its method */
-  of(route: RouteOptions | undefined): (method: string) => RequestCount | undefined {
+  countersFor(route: RouteOptions | undefined): (method: string) => RequestCount | undefined {
     if (route === undefined || this.#metrics === noMetrics) return () => undefined;
     const { url, method } = route;
     const counts = new Map([method].flat().map((name) => [name, this.#metrics.ofRoute(name, url)]));

@@ -83,7 +83,7 @@ export class SlowConnections {
   async #lookAtQueues(sockets: readonly Socket[], now: number): Promise<void> {
     this.#isLooking = true;
     this.#lookedAt = now;
-    for (const [socket, queue] of await sendQueuesOf(sockets)) {
+    for (const [socket, queue] of await readSendQueues(sockets)) {
       const output = this.#outputs.get(socket);
       if (output === undefined || output.queue === queue) continue;
       if (output.queue !== undefined) output.since = now;
@@ -97,7 +97,7 @@ export class SlowConnections {
       this.#outputs.delete(socket);
       return false;
     }
-    const mark = progressOf(socket);
+    const mark = outputProgress(socket);
     const output = this.#outputs.get(socket);
     if (output?.mark !== mark) {
       this.#outputs.set(socket, { mark, since: now, queue: undefined });
@@ -120,7 +120,7 @@ export class SlowConnections {
 }
 
 /** Changes whenever the system has accepted more of the written bytes, also within one large buffer. */
-function progressOf(socket: Socket): string {
+function outputProgress(socket: Socket): string {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
   return `${socket.bytesWritten - socket.writableLength} ${handle?.writeQueueSize}`;
 }
@@ -137,10 +137,10 @@ const inodeAt = 9;
  * without these tables: then a slow reader looks stalled for longer. Reading them costs milliseconds for thousands of connections,
  * whatever the number of sockets.
  */
-async function sendQueuesOf(sockets: Iterable<Socket>): Promise<ReadonlyMap<Socket, string>> {
+async function readSendQueues(sockets: Iterable<Socket>): Promise<ReadonlyMap<Socket, string>> {
   const byInode = new Map<string, Socket>();
   for (const socket of sockets) {
-    const inode = inodeOf(socket);
+    const inode = findInode(socket);
     if (inode !== undefined) byInode.set(inode, socket);
   }
   const queues = new Map<Socket, string>();
@@ -154,7 +154,7 @@ async function sendQueuesOf(sockets: Iterable<Socket>): Promise<ReadonlyMap<Sock
   return queues;
 }
 
-function inodeOf(socket: Socket): string | undefined {
+function findInode(socket: Socket): string | undefined {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } };
   if (handle?.fd === undefined || handle.fd < 0) return undefined;
   try {

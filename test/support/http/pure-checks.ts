@@ -91,6 +91,6 @@ const charge = {
 const credentials = { IDP_CLIENT_ID: 'client', IDP_CLIENT_SECRET: 'secret' };
 const nowhere = { header: () => nowhere } as unknown as FastifyReply;
 
-function json(bodyOf: (text: string) => string): (text: string) => unknown {
-  return (text) => parseStrictJson(Buffer.from(bodyOf(text)));
+function json(startContent: (text: string) => string): (text: string) => unknown {
+  return (text) => parseStrictJson(Buffer.from(startContent(text)));
 }
