@@ -8,24 +8,27 @@ import { openMarkers, parseOpenId } from './ownership/marker.ts';
 import type { Payment } from './payment.ts';
 import { findPayment } from './payment-store.ts';
 
-/** An account at a processor, in one mode. The charges of one are in the records of no other. */
+/** An account at a processor, in one mode. A charge appears only in the records of its own account. */
 export interface ChargeAccount {
   readonly processor: string;
-  /** The processor's id of the account; absent if its key may not read it. */
+  /** The processor's id of the account. Absent if the processor's key may not read it. */
   readonly account?: string;
-  /** Absent if the key does not show it, and of payments of earlier versions. */
+  /** Absent if the key does not show it, and for payments of earlier versions. */
   readonly mode?: Mode;
 }
 
-/** One item for each account that the store has ever charged with, under its name. Backups list them in their manifests. */
+/**
+ * Holds one item for each account that the store has ever charged with; its id is the account's name. Manifests of
+ * backups list these accounts.
+ */
 const chargeAccountsSpace: Space = 'service:charge-accounts';
 
-/** The account as operators read and write it: `stripe/acct_1/live`. */
+/** The name by which operators know an account: `stripe/acct_1/live`. */
 export function accountName({ processor, account, mode }: ChargeAccount): string {
   return [processor, account ?? 'unknown', mode ?? 'unknown'].join('/');
 }
 
-/** Only the fields of an account, of a payment or of itself. */
+/** Picks the account from a payment, or from an object with further fields. */
 export function pickAccount({ processor, account, mode }: ChargeAccount): ChargeAccount {
   return {
     processor,
@@ -33,13 +36,16 @@ export function pickAccount({ processor, account, mode }: ChargeAccount): Charge
   };
 }
 
-/** Records an account. Commit it with the first charge, so that no charge is without it in any backup. Never fails. */
+/**
+ * The write that records an account. Commit it with the account's first charge, so that every backup with the charge
+ * has the account too. The engine never rejects it.
+ */
 export function noteAccount(account: ChargeAccount): Write {
   const value = JSON.stringify(pickAccount(account));
   return { kind: 'put', space: chargeAccountsSpace, id: accountName(account), value, makeSpace: true };
 }
 
-/** The accounts that the store has recorded. Stores of earlier versions have recorded none. */
+/** The accounts that the store has recorded; none in a store of an earlier version. */
 export async function notedAccounts(engine: Engine): Promise<ChargeAccount[]> {
   const accounts = new Records<ChargeAccount>(engine, 'charge-accounts');
   return Array.fromAsync(accounts.list(), ({ value }) => value);
@@ -83,7 +89,10 @@ export class Accounts {
     return seen;
   }
 
-  /** For a new payment. Throws `processor_error` if the account cannot be read: the charge would fail too. */
+  /**
+   * The account of a new payment. Throws `processor_error` if the account cannot be read, because the charge would fail
+   * too.
+   */
   async required(processor: ProcessorAccount): Promise<ChargeAccount> {
     const seen = await this.of(processor);
     if (!seen.isKnown) throw new ServiceError('processor_error', { detail: seen.detail });
@@ -94,7 +103,7 @@ export class Accounts {
     };
   }
 
-  /** The write that records the account with its first charge; empty once it is recorded. */
+  /** The write that records the account with its first charge; none once the account is recorded. */
   async noting(account: ChargeAccount): Promise<Write[]> {
     const name = accountName(account);
     if (this.#noted.has(name)) return [];
@@ -103,7 +112,7 @@ export class Accounts {
     return [];
   }
 
-  /** Whether the payment belongs to another account than the configured key, or to its other mode. */
+  /** Whether the payment belongs to another account or mode than the configured key. */
   async differs({ account, mode }: Payment, processor: ProcessorAccount): Promise<'no' | 'yes' | 'unknown'> {
     if (account === undefined && mode === undefined) return 'no';
     const seen = await this.of(processor);
@@ -114,7 +123,7 @@ export class Accounts {
     return seen.id === account ? 'no' : 'yes';
   }
 
-  /** Throws `unavailable` if the payment belongs to another account than the configured key, or that is unknown. */
+  /** Throws `unavailable` if the payment belongs to another account than the configured key, or if this is unknown. */
   async checkSame(payment: Payment, processor: ProcessorAccount): Promise<void> {
     const differs = await this.differs(payment, processor);
     if (differs === 'no') return;
@@ -127,7 +136,7 @@ export class Accounts {
   }
 }
 
-/** Ids of open payments that belong to another account of a processor, or to its other mode. */
+/** Ids of open payments that belong to another account of the processor, or to another mode. */
 export async function openOfOtherAccounts(
   engine: Engine,
   { processor, account, mode }: ChargeAccount,

@@ -1,4 +1,7 @@
-/** A range compares as many digits as its bounds have: `['2221', '2720']` is every number that begins with 2221 to 2720. */
+/**
+ * A range compares as many digits as its bounds have: `['2221', '2720']` contains every number that begins with 2221 to
+ * 2720.
+ */
 export type Prefix = string | readonly [from: string, to: string];
 
 export interface CardNetwork {

@@ -38,23 +38,23 @@ export function isNamedLikeCard(field: string): boolean {
 }
 
 /**
- * Which digits are taken for a card number. Both modes find printed groups. `any` also finds every run of digits; `alone` finds a
- * run that stands alone as a word and is as long as nearly all cards in use: it is for texts in which timestamps, product codes
- * and other identifiers are common.
+ * Which digits count as a card number. Both modes find printed groups. `any` also finds every run of digits. `alone`
+ * finds only a run that is a word by itself and has the length of nearly all cards in use. It is for texts that often
+ * contain timestamps, product codes and other identifiers.
  */
 export type DigitRuns = 'any' | 'alone';
 
-/** Letters and these join digits to an identifier, such as `order-4111…`. */
+/** Letters and these characters join digits to an identifier, such as `order-4111…`. */
 const joining = /[\p{L}_-]/u;
 const usualDigits = 16;
-/** American Express. The other networks with 15 digits begin as honest numbers do. */
+/** American Express. Numbers of the other networks with 15 digits begin like harmless identifiers. */
 const fifteenDigits = /^3[47]\d{13}$/;
 
 /**
- * Whether a text holds what looks like a card number: the prefix and length of a known network (`card-networks.ts`) and a
- * valid Luhn check digit.
+ * Whether a text contains what looks like a card number: the prefix and length of a known network (`card-networks.ts`)
+ * and a valid Luhn check digit.
  *
- * Linear: a candidate begins where a group begins, and has at most `cardDigitsMax` digits.
+ * Takes linear time: a candidate begins where a group begins, and has at most `cardDigitsMax` digits.
  */
 export function holdsCardNumber(text: string, digitRuns: DigitRuns): boolean {
   const searched = text.replace(uuid, '|');
@@ -85,7 +85,7 @@ function beginsCardNumber(text: string, start: number, digitRuns: DigitRuns): bo
   return false;
 }
 
-/** Whether the digits from `start` to `end` are a word of their own, of a usual length. */
+/** Whether the digits from `start` to `end` are a separate word of a usual length. */
 function isAlone(text: string, start: number, end: number): boolean {
   if (joining.test(text[start - 1] ?? '') || joining.test(text[end] ?? '')) return false;
   return end - start === usualDigits || fifteenDigits.test(text.slice(start, end));
@@ -106,7 +106,10 @@ function beginsWith(digits: string, prefix: Prefix): boolean {
   return start >= from && start <= to;
 }
 
-/** ISO/IEC 7812-1, annex B. Which digits are doubled depends on the length, which is not known yet: keeps both sums. */
+/**
+ * The check digit of ISO/IEC 7812-1, annex B. Which digits are doubled depends on the length, which is not known yet,
+ * so both sums are kept.
+ */
 class LuhnSum {
   length = 0;
   /** The sums with the digits at even places from the left doubled, and with those at odd places. */
@@ -136,7 +139,7 @@ function isSeparator(text: string, at: number): boolean {
   return text[at] === ' ' || text[at] === '-';
 }
 
-/** Throws `invalid_request` if a text of a request holds what looks like a card number. */
+/** Throws `invalid_request` if a text of a request contains what looks like a card number. */
 export function rejectCardNumber(param: string, text: string, digitRuns: DigitRuns): void {
   if (!holdsCardNumber(text, digitRuns)) return;
   throw new ServiceError('invalid_request', {

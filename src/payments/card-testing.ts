@@ -18,40 +18,45 @@ const hourMs = 60 * 60 * 1_000;
 const dayMs = 24 * hourMs;
 
 /**
- * When the two buckets of an address will be full again, in milliseconds since 1970 (as in `access/limits/rate-limit.ts`). A time in
- * the past is a full bucket.
+ * The times at which the two buckets of an address will be full again, in milliseconds since 1970, as in
+ * `access/limits/rate-limit.ts`. A bucket whose time has passed is full.
  */
 interface Standing {
   readonly hour: number;
   readonly day: number;
 }
 
-/** A change of the counts, which the commit makes that decides about the card: so each card counts exactly once. */
+/** A change of the counts. It is part of the commit that decides about the card, so each card counts exactly once. */
 export interface CountChange {
-  /** They fail if a count has changed since: then ask for the change again. */
+  /** The engine rejects them if a count has changed meanwhile. Then request the change again. */
   readonly writes: readonly Write[];
   /** Call it after the commit. */
   readonly committed: () => void;
 }
 
-/** @returns when a bucket will be full, from when it was to be. @param stepMs the time in which it regains one card */
+/**
+ * The new time at which a bucket is full, computed from the old one.
+ *
+ * @param stepMs the time in which it regains one card
+ */
 type Step = (fullAt: number, stepMs: number) => number;
 
 export interface CardTestingLimiterOptions {
   readonly engine: Engine;
-  /** Declined cards per hour from one address, and four times as many per day; 0 is no limit. */
+  /** Declined cards per hour from one address. Per day, four times as many are allowed. 0 means no limit. */
   readonly perHour?: number | undefined;
-  /** How old the count of another process may be, in milliseconds: 0 if reading the store costs nothing. */
+  /** How old the cached count may be, in milliseconds; 0 if reading the store costs nothing. */
   readonly cachedMs: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * Limits the cards that one address tries: a person mistypes twice, but a thief tests hundreds of cards. A card counts when it
- * is declined, and when its bank asks for the cardholder, because that too shows that the card exists; an honest buyer passes
- * the challenge, and then it is given back. The counts are in the store, so that all processes share them. Only the buyer's
- * address is counted: one buyer must not block a shop, and another key must not unblock an address.
+ * Limits the cards that one address tries: a person mistypes twice, but a thief tests hundreds of cards. A card counts
+ * when it is declined. It also counts when its bank requires authentication, because that too shows that the card
+ * exists; the count is taken back when the cardholder has authenticated. The counts are in the store, so that all
+ * processes share them. Only the buyer's address is counted: one buyer must not block a shop, and another key must not
+ * unblock an address.
  */
 export class CardTestingLimiter {
   readonly #options: CardTestingLimiterOptions;
@@ -83,10 +88,11 @@ export class CardTestingLimiter {
   }
 
   /**
-   * Takes back one `count`: the cardholder has authenticated the payment. What a bucket has regained by itself since then is not
-   * given back once more: otherwise waiting challenges would gain an address more cards than its limit.
+   * Takes back one `count`, because the cardholder has authenticated the payment. A bucket that has regained the card
+   * by itself meanwhile does not get it a second time. Otherwise open challenges would give an address more cards than
+   * its limit.
    *
-   * @param countedAt when it was counted or before, in milliseconds since 1970
+   * @param countedAt when the card was counted, or earlier, in milliseconds since 1970
    */
   giveBack(address: string, countedAt: number): Promise<CountChange> {
     const elapsedMs = this.#options.now() - countedAt;
@@ -98,7 +104,7 @@ export class CardTestingLimiter {
     return write.space === this.#standings.space;
   }
 
-  /** Deletes the counts of addresses that have full buckets. */
+  /** Deletes the counts of addresses whose buckets are full. */
   sweep(signal: AbortSignal): Promise<void> {
     const now = this.#options.now();
     return this.#standings.sweep(({ hour, day }) => Math.max(hour, day) <= now, signal);
@@ -155,7 +161,7 @@ function tooMany(waitMs: number): ServiceError {
   });
 }
 
-/** Where the cards of a settled charge are counted. */
+/** What counting the cards of settled charges needs. */
 export interface CardCounts {
   readonly sealer: Pick<Sealer, 'open'>;
   readonly cardTesting: Pick<CardTestingLimiter, 'count' | 'giveBack' | 'isCount'>;
@@ -163,8 +169,8 @@ export interface CardCounts {
 }
 
 /**
- * What a step of a charge changes in the count of its buyer's address. Every road to an outcome ends in this step: the charge itself,
- * recovery, an event, a look-up.
+ * The change that a step of a charge makes to the count of its buyer's address. Every outcome passes through here,
+ * whether it comes from the charge itself, from recovery, an event or a look-up.
  */
 export async function countChange(
   context: CardCounts,
@@ -189,7 +195,10 @@ function effectOn(before: Payment, after: Payment, outcome: Outcome): 'counts' |
   return after.state === 'declined' && countsAsCardTest(outcome) ? 'counts' : 'none';
 }
 
-/** Whether a charge has ended because its card is declined or invalid. @param outcome the one of this process's request */
+/**
+ * Whether a charge has ended because its card is declined or invalid. @param outcome the outcome of this process's
+ * request
+ */
 export function isDeclinedCard({ state, declineCode }: Payment, outcome: Outcome): boolean {
   return state === 'declined' && (declineCode !== undefined || countsAsCardTest(outcome));
 }
@@ -199,7 +208,7 @@ function countsAsCardTest(outcome: Outcome): boolean {
   return outcome.kind === 'declined' || (outcome.kind === 'rejected' && outcome.param === 'token');
 }
 
-/** The field of the record that says whose cards are counted; empty if nobody's. */
+/** The record's field with the address whose cards are counted; empty if there is no address. */
 export function sealedBuyerAddress(
   { sealer }: { readonly sealer: Pick<Sealer, 'sealWithSharedKey'> },
   paymentId: string,
@@ -209,7 +218,9 @@ export function sealedBuyerAddress(
   return { sealedBuyerAddress: sealer.sealWithSharedKey(address, buyerAddressPlace(paymentId)) };
 }
 
-/** A charge ends also if its address cannot be opened. */
+/**
+ * The address whose cards are counted. If it cannot be decrypted, nothing is counted, and the charge ends all the same.
+ */
 function buyerAddress(
   { sealer, log }: CardCounts,
   { id, sealedBuyerAddress: sealed }: Payment,

@@ -49,8 +49,8 @@ const transitions: Transitions<ChargeState> = {
 
 /**
  * Further transitions with proof. `declined` may have been inferred, for instance from the reply to one of several
- * requests; the processor's signed event or its records override it. The charge then needs review if its item cannot be
- * made. In any state it needs review if the processor reports another amount than that of the payment.
+ * requests. The processor's signed event or its records override it, and the charge needs review if its item cannot be
+ * made. In any state, a charge needs review if the processor reports another amount than that of the payment.
  */
 const provenTransitions: Transitions<ChargeState> = {
   ...transitions,
@@ -64,12 +64,12 @@ export function transitionCharge(from: ChargeState, to: ChargeState): ChargeStat
   return transition('charge', transitions, from, to);
 }
 
-/** As `transitionCharge`, with proof: the processor's signed event or its records. */
+/** Like `transitionCharge`, with proof: the processor's signed event or its records. */
 export function transitionProvenCharge(from: ChargeState, to: ChargeState): ChargeState {
   return transition('charge', provenTransitions, from, to);
 }
 
-/** Whether no process executes the charge any more. */
+/** Whether no process works on the charge any more. */
 export function hasEnded(state: ChargeState): boolean {
   return isFinal(state) || state === 'needs_review';
 }

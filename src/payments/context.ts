@@ -45,7 +45,7 @@ export interface PaymentContext extends ItemWriter {
   readonly now: () => number;
 }
 
-/** What payments are made of; the rest of their context they make themselves. */
+/** What the caller gives `Payments`; it makes the rest of its context itself. */
 export interface PaymentsOptions
   extends Pick<
     PaymentContext,
@@ -63,7 +63,7 @@ export interface PaymentsOptions
     | 'traces'
     | 'now'
   > {
-  /** After this silence another owner of charges counts as dead; the limit of the same name by default. */
+  /** Another process that owns charges counts as dead after this silence; by default the limit of the same name. */
   readonly ownerSilenceMsMax?: number | undefined;
 }
 
@@ -85,13 +85,13 @@ export function paymentContext({
   };
 }
 
-/** What it takes to settle a charge, with the item that it pays for. */
+/** What settling a charge needs, with the item that it pays for. */
 export type SettleChargeContext = Pick<
   PaymentContext,
   'engine' | 'log' | 'metrics' | 'now' | 'itemWrite' | 'sealer' | 'authenticationMs' | 'cardTesting'
 >;
 
-/** What it takes to settle a refund, and to delete the item of a payment whose money is returned. */
+/** What settling a refund needs, and deleting the item of a payment whose money is returned. */
 export type SettleRefundContext = Pick<PaymentContext, 'engine' | 'log' | 'metrics' | 'now' | 'itemDeletion'>;
 
 export function findProcessor(
@@ -113,10 +113,10 @@ export class LookUpThrottle<Result> {
   readonly #running = new Map<string, Promise<Result>>();
 
   /**
-   * Starts a look-up of the payment, or joins the one that is under way. Callers must not use up the calls that recovery may
-   * make.
+   * Starts a look-up of the payment, or joins the one that is under way. The number of look-ups is limited, so that
+   * callers leave calls to recovery.
    *
-   * @returns undefined if there was a look-up just now, or too many are under way
+   * @returns undefined if a look-up has just begun, or if too many are under way
    */
   run(paymentId: string, lookUp: () => Promise<Result>): Promise<Result> | undefined {
     const running = this.#running.get(paymentId);

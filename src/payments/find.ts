@@ -22,14 +22,17 @@ export async function findPaymentOn(
   return payment;
 }
 
-/** The payment with this id as it is now: one that waits for its cardholder is looked up first. Throws as `findPaymentOn` does. */
+/**
+ * The payment with this id as it is now. A payment that waits for its cardholder is looked up first. Throws as
+ * `findPaymentOn` does.
+ */
 export async function retrievePayment(context: PaymentContext, place: PaymentPlace): Promise<Payment> {
   return refreshAuthentication(context, await findPaymentOn(context, place));
 }
 
 /**
- * Finds the payment of a request whose response was lost, as it is now: one that waits for its cardholder is looked up first.
- * Throws `processor_not_found`, `route_not_found`, `invalid_request`, `payment_not_found`.
+ * Finds the payment of a request whose response was lost, as it is now. A payment that waits for its cardholder is
+ * looked up first. Throws `processor_not_found`, `route_not_found`, `invalid_request`, `payment_not_found`.
  */
 export async function retrieveByIdempotencyKey(
   context: PaymentContext,
@@ -52,7 +55,7 @@ export interface PaymentList {
   readonly processor: string;
   readonly route: string;
   readonly limit: number;
-  /** The page after this id. */
+  /** The page begins after this id. */
   readonly after: string | undefined;
   /** Only payments made from this time on, in milliseconds since 1970. */
   readonly since: number | undefined;
@@ -101,13 +104,13 @@ export async function listPayments(
 export interface SoughtPrice {
   readonly processor: string;
   readonly route: string;
-  /** The metadata of the payment, as far as the price depends on it. */
+  /** The metadata fields that the price depends on. */
   readonly metadata: Metadata;
 }
 
 /**
  * The price that a payment on this route has now. Throws `processor_not_found`, `processor_not_configured`,
- * `route_not_found` also for a route that sets no price, and as `Prices.read` does.
+ * `route_not_found` (also for a route that sets no price), and the errors of `Prices.read`.
  */
 export async function findPrice(
   context: Pick<PaymentContext, 'processors' | 'routes' | 'prices'>,

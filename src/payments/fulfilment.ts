@@ -6,14 +6,14 @@ import type { Item } from '../storage/item-text.ts';
 import type { Metadata, PaidItem, Payment, Revocation } from './payment.ts';
 import type { ItemPolicy, ItemSource } from './payment-routes.ts';
 
-/** Makes and deletes items of tables. Both throw ServiceError if the table or the item is not allowed. */
+/** The writes that make and delete items of tables. Both throw ServiceError if the table or the item is not allowed. */
 export interface ItemWriter {
   readonly itemWrite: (table: string, item: Item) => Write;
-  /** The write fails if the item has changed. */
+  /** The engine rejects the write if the item has changed. */
   readonly itemDeletion: (table: string, item: Item) => Write;
 }
 
-/** Items that open charges will make, so that no two charges make the same item. */
+/** Holds: the items that open charges will make. They prevent two charges from making the same item. */
 export const awaitedSpace: Space = 'service:awaited-items';
 
 /** Throws `invalid_request` if the metadata lacks a value that the item needs. */
@@ -45,7 +45,7 @@ function metadataValue(metadata: Metadata = {}, source: string): string {
   throw invalidRequest(source, message);
 }
 
-/** Checks before the charge that the item can probably be made. Throws `invalid_request`, `item_exists`. */
+/** Checks, before the charge, that no item with this id exists. Throws `invalid_request`, `item_exists`. */
 export async function checkItemIsFree(
   { engine, itemWrite }: Pick<ItemWriter, 'itemWrite'> & { readonly engine: Engine },
   item: PaidItem,
@@ -54,7 +54,10 @@ export async function checkItemIsFree(
   if (item.id !== undefined && (await engine.get(space, id)) !== undefined) throw itemExists();
 }
 
-/** Whether the payment holds an item that others may want; a charge id is nobody else's. */
+/**
+ * Whether the payment holds an item that other payments may want. No other payment wants an item whose id is the charge
+ * id.
+ */
 export function holdsItem({ item }: Payment): boolean {
   return item?.state === 'awaited' && item.id !== undefined;
 }
@@ -64,7 +67,7 @@ function itemExists(): ServiceError {
   return new ServiceError('item_exists', { param: 'metadata', message });
 }
 
-/** Reserves the item's id for this payment; a charge id needs no reservation. */
+/** Reserves the item's id for this payment. An item whose id is the charge id needs no reservation. */
 export function reserveItem(item: PaidItem, paymentId: string): Write[] {
   if (item.id === undefined) return [];
   return [{ kind: 'create', space: awaitedSpace, id: holdId(item), value: paymentId, makeSpace: true }];
@@ -91,7 +94,7 @@ export function paidContent({ id, name }: PaidItem, { chargeId = '' }: Payment):
   return { id: id ?? chargeId, name: name ?? chargeId };
 }
 
-/** A hash, so that its length does not depend on the id. */
+/** A hash, so that the length of the hold's id does not depend on that of the item's id. */
 function holdId({ table, id }: PaidItem): string {
   return hash('sha256', JSON.stringify([table, id]), 'base64url');
 }

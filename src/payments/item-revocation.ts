@@ -8,8 +8,8 @@ import { type Change, type changePayment, commitChange, requiredPayment } from '
 import { isFullyRefunded } from './refund/amounts.ts';
 
 /**
- * Whether the money for the item has been returned, and the route deletes its item then: all of it was refunded, or a
- * dispute took it back. The amount of a dispute does not matter, because it may differ from that of the charge
+ * Whether the money for the item was returned in a way after which the route deletes the item: a full refund, or a
+ * dispute. The amount of a dispute does not matter, because it may differ from that of the charge
  * (https://docs.stripe.com/api/disputes/object#dispute_object-amount).
  */
 export function isItemRevoked(payment: Payment): boolean {
@@ -20,8 +20,9 @@ export function isItemRevoked(payment: Payment): boolean {
 }
 
 /**
- * Changes a payment as `changePayment` does, for a change that may return its money. A revoked item is deleted in the same
- * commit if it is still what the payment made. If it is not, it is left alone, and the change is committed without it.
+ * Changes a payment as `changePayment` does, for a change that may return its money. The same commit deletes a revoked
+ * item if it is still as the payment made it. If somebody has changed the item, it stays, and the change is committed
+ * without its deletion.
  */
 export async function changeRevokingItem(
   context: Pick<PaymentContext, 'engine' | 'log' | 'itemDeletion'>,
@@ -42,7 +43,7 @@ export async function changeRevokingItem(
     last = failed.write === undefined ? undefined : before;
     if (failed.write === undefined) continue;
     rejected = failed;
-    // Otherwise the item was changed or deleted meanwhile.
+    // If the deletion failed, the item was changed or deleted meanwhile: try again without it.
     if (failed.write !== revoked?.deletion) throw failed;
   }
 }
@@ -68,7 +69,7 @@ function withItemRevoked(
   };
 }
 
-/** Undefined if the settings no longer allow the table: then nobody can read the item either. */
+/** Undefined if the settings no longer allow the table. Then nobody can read the item either. */
 function itemDeletionIn(
   { itemDeletion }: Pick<PaymentContext, 'itemDeletion'>,
   item: PaidItem,

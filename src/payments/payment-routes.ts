@@ -12,7 +12,7 @@ export interface RoutePolicy {
   /** Origins of the pages to which a cardholder may return after authenticating. */
   readonly return_urls?: readonly string[];
   readonly on_success?: ItemPolicy;
-  /** Without it, the caller sets the amount, and publishable API keys cannot be used. */
+  /** Without a price, the caller sets the amount, and publishable API keys cannot be used. */
   readonly price?: RoutePrice;
 }
 
@@ -31,7 +31,7 @@ export interface TablePrice {
   /** The id of the item. */
   readonly id: MetadataSource;
   readonly currency: string;
-  /** By default one piece. */
+  /** The number of pieces; one by default. */
   readonly quantity?: MetadataSource;
 }
 
@@ -44,7 +44,7 @@ export interface ItemPolicy {
   readonly name: ItemSource;
   /** Whether a full refund deletes the item; `keep` by default. */
   readonly on_refund?: ItemRule;
-  /** Whether a dispute that takes the money back deletes the item; `keep` by default. */
+  /** Whether a dispute that withdraws the money deletes the item; `keep` by default. */
   readonly on_dispute?: ItemRule;
 }
 

@@ -26,21 +26,24 @@ export async function findPayment({ engine }: Store, id: string): Promise<Paymen
   return stored && read(stored);
 }
 
-/** Throws if there is no such payment: our own reference to it is wrong. */
+/** Throws if there is no such payment, because a reference in our own records must be right. */
 export async function requiredPayment(store: Store, id: string): Promise<Payment> {
   const payment = await findPayment(store, id);
   if (payment === undefined) throw new Error(`there is no payment ${id}`);
   return payment;
 }
 
-/** A payment in the store. One that was reserved before `retryUntil` had its name has `wantedUntil`, and may still be open. */
+/**
+ * A payment in the store. If it was reserved before `retryUntil` got this name, it has `wantedUntil` instead, and may
+ * still be open.
+ */
 type StoredPayment = Payment & { readonly wantedUntil?: number };
 
 function records(engine: Engine): Records<StoredPayment> {
   return new Records(engine, 'payments');
 }
 
-/** The payment of an entry of `service:payment-keys`. */
+/** The payment of an entry in `service:payment-keys`. */
 export async function findPaymentByKey(store: Store, keyEntry: string): Promise<Payment | undefined> {
   const id = await store.engine.get(paymentKeysSpace, keyEntry);
   return id === undefined ? undefined : findPayment(store, id);
@@ -56,7 +59,7 @@ export async function findPaymentByCharge(
   return id === undefined ? undefined : findPayment(store, id);
 }
 
-/** Payments, oldest first. @param after only payments after this id */
+/** Payments, oldest first. @param after the id after which they begin */
 export async function* paymentsAfter({ engine }: Store, after: string | undefined): AsyncGenerator<Payment> {
   for await (const stored of records(engine).list(after === undefined ? {} : { after })) yield read(stored);
 }
@@ -73,7 +76,7 @@ export async function paymentMadeAfter(engine: Engine, time: number): Promise<st
   return undefined;
 }
 
-/** The changed payment, and what is written with it in the same commit. */
+/** The changed payment, and the other writes of the same commit. */
 export interface Change {
   readonly payment: Payment;
   readonly writes?: readonly Write[];
@@ -82,7 +85,7 @@ export interface Change {
 /**
  * Commits a change of a payment.
  *
- * @returns undefined if it is committed; an error without a `write` if the payment itself was changed meanwhile
+ * @returns undefined if the change is committed; an error without a `write` if the payment itself was changed meanwhile
  */
 export async function commitChange(
   { engine }: Store,
@@ -94,10 +97,10 @@ export async function commitChange(
 }
 
 /**
- * Changes a payment, and tries again if it was changed meanwhile. `change` returns undefined to change nothing. Throws
- * WriteRejected when one of the other writes fails.
+ * Changes a payment, and tries again if another process has changed it meanwhile. `change` returns undefined to change
+ * nothing. Throws WriteRejected if the engine rejects one of the other writes.
  *
- * @param known the payment as this process last saw it, which saves a read if it has not changed since
+ * @param known the payment as this process last saw it; saves a read if the payment has not changed since
  * @returns the payment before and afterwards, and whether this call changed it
  */
 export async function changePayment(
@@ -116,22 +119,22 @@ export async function changePayment(
   }
 }
 
-/** Fails if the space has the id. */
+/** A write that the engine rejects if the space has the id. */
 export function created(space: Space, id: string, value: string): Write {
   return { kind: 'create', space, id, value, makeSpace: true };
 }
 
-/** The write that stores a new payment. Fails if there is one with its id. */
+/** The write that stores a new payment. The engine rejects it if the id exists. */
 export function paymentCreation(payment: Payment): Write {
   return created(paymentsSpace, payment.id, serialize(payment));
 }
 
-/** The write that names the payment of a processor's charge. Fails if the charge has one. */
+/** The write that names the payment of a processor's charge. The engine rejects it if the charge has a payment. */
 export function chargeCreation(processor: string, chargeId: string, paymentId: string): Write {
   return created(chargesSpace, chargeEntry(processor, chargeId), paymentId);
 }
 
-/** Fails if the payment has changed since it was read. */
+/** The write that stores a changed payment. The engine rejects it if the payment has changed since it was read. */
 export function replaced(before: Payment, after: Payment): Write {
   return {
     kind: 'replace',
@@ -142,7 +145,7 @@ export function replaced(before: Payment, after: Payment): Write {
   };
 }
 
-/** A payment's stored text. Cached, because the next change compares with it. */
+/** A payment's stored text. It is cached, because the next change must compare with it. */
 function serialize(payment: Payment): string {
   let text = texts.get(payment);
   if (text === undefined) {
@@ -165,8 +168,9 @@ function renamed({ wantedUntil = 0, ...payment }: StoredPayment): Payment {
 }
 
 /**
- * The secrets of open charges, in `service:payments`: card tokens, email addresses, next actions and buyers' addresses. Most
- * payments have none any more; none has an email address without a token, or a buyer's address without a token or an action.
+ * The secrets of open charges, in `service:payments`: card tokens, email addresses, next actions and buyers' addresses.
+ * Most payments no longer have secrets. An email address occurs only with a token, and a buyer's address only with a
+ * token or an action.
  */
 export const sealedTokens: SealedRecords = {
   space: paymentsSpace,
@@ -192,8 +196,8 @@ export const sealedTokens: SealedRecords = {
 
 /**
  * Caches payments that were requested again, by idempotency key. It holds only succeeded payments, because their key,
- * request and response never change; proof may still override a decline. Other fields of the cached record, such as
- * refunds, may be stale; a repeated request does not need them.
+ * request and response never change, whereas proof may override a decline. Other fields of a cached record, such as
+ * refunds, may be stale, but a repeated request does not need them.
  */
 export class ReplayCache {
   readonly #byKey = new LRUCache<string, Payment>({ max: replayCacheMax });

@@ -7,18 +7,26 @@ import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
 
-/** The record of one payment and all that followed from it, stored for ever in `service:payments` under its id. */
+/**
+ * The record of one payment, with its refunds and disputes. It is stored for ever in `service:payments` under its id.
+ */
 export interface Payment {
   readonly id: string;
   readonly state: ChargeState;
-  /** Present if the store lacked the payment after a restore, and knows it from the processor's records. */
+  /** Present if the store lacked the payment after a restore and adopted it from the processor's records. */
   readonly isAdopted?: true;
-  /** Present if the processor's records do not say with which idempotency key an adopted payment was requested, if with any. */
+  /**
+   * Present if the processor's records do not show whether an adopted payment was requested with an idempotency key,
+   * and with which.
+   */
   readonly isKeyUnknown?: true;
   readonly processor: string;
   /** The processor account; absent if the processor's key may not read it. */
   readonly account?: string;
-  /** Absent if the key does not show it, and in payments of earlier versions. */
+  /**
+   * Whether the account is live or in test mode. Absent if the processor's key does not show it, and in payments of
+   * earlier versions.
+   */
   readonly mode?: Mode;
   readonly route: string;
   /** In the smallest unit of the currency. */
@@ -26,33 +34,39 @@ export interface Payment {
   readonly currency: string;
   /** The caller's own fields. */
   readonly metadata?: Metadata;
-  /** What the processor is sent beside the charge; absent if that is nothing. */
+  /** What else is sent to the processor with the charge; absent if that is nothing. */
   readonly details?: PaymentDetails;
-  /** Shows whether a repeated request has the same token after the token is erased. */
+  /** Recognizes the token of a repeated request after the token itself is erased. */
   readonly tokenDigest: string;
   /** Our idempotency key for the processor, the same for every attempt. */
   readonly processorKey: string;
-  /** How often the processor was called and the outcome stored. */
+  /** How many calls to the processor have ended with a stored outcome. */
   readonly attempts: number;
   /** The entry in `service:payment-keys` with this payment's id, if the request had a key. */
   readonly keyEntry?: string;
-  /** The request that made the payment; its response has this id, however late. */
+  /** The id of the request that made the payment. The response has this id even if it is sent much later. */
   readonly requestId: string;
   readonly createdAt: string;
-  /** How the price of the route gave the amount; absent if the route had no price. */
+  /** How the amount was computed from the price of the route; absent if the route had no price. */
   readonly price?: PaymentPrice;
   /**
-   * Until when the charge may be requested again, in milliseconds since 1970; then it is canceled. A caller's repeated
-   * request extends it.
+   * The time until which the charge may be requested again, in milliseconds since 1970. After it, the charge is
+   * canceled. A caller's repeated request extends it.
    */
   readonly retryUntil: number;
   /** When the shop requested a cancellation. */
   readonly cancelRequestedAt?: string;
   /** Present until the charge ends or the cardholder must authenticate it. */
   readonly sealedToken?: string;
-  /** Whose card is counted (`CardTestingLimiter`). Present until the charge ends, if the request came from a buyer. */
+  /**
+   * The address whose cards are counted (`CardTestingLimiter`). Present until the charge ends, if the request came from
+   * a buyer.
+   */
   readonly sealedBuyerAddress?: string;
-  /** Where the cardholder returns after authenticating; without it a charge that needs authentication is declined. */
+  /**
+   * The URL to which the cardholder returns after authenticating. Without it, a charge that needs authentication is
+   * declined.
+   */
   readonly returnUrl?: string;
   /** Present from `requires_action` on. */
   readonly authentication?: Authentication;
@@ -62,7 +76,7 @@ export interface Payment {
   readonly response?: StoredResponse;
   /** The item that the route makes when the charge succeeds. */
   readonly item?: PaidItem;
-  /** Why an adopted payment has no item although its route may sell one. */
+  /** Why an adopted payment has no item, although its route may sell one. */
   readonly itemProblem?: ItemProblem;
   readonly refunds?: readonly Refund[];
   readonly disputes?: readonly Dispute[];
@@ -70,7 +84,7 @@ export interface Payment {
   readonly events?: readonly string[];
 }
 
-/** Where a caller finds a payment: the names in its path. */
+/** The address of a payment for callers: the names in its path. */
 export interface PaymentPlace {
   readonly processor: string;
   readonly route: string;
@@ -79,13 +93,13 @@ export interface PaymentPlace {
 
 /** The authentication of a payment by the cardholder's bank (3-D Secure). */
 export interface Authentication {
-  /** The processor's id of the attempt, by which it is looked up and canceled. */
+  /** The processor's id of the attempt, for looking it up and canceling it. */
   readonly attemptId: string;
-  /** In milliseconds since 1970; then the attempt is canceled. */
+  /** When the attempt is canceled, in milliseconds since 1970. */
   readonly until: number;
   /**
-   * The last look-up for callers: when it began, in milliseconds since 1970, and the payment's `attempts` then. It is under way
-   * until they have grown.
+   * The last look-up for callers: when it began, in milliseconds since 1970, and the payment's `attempts` at that time.
+   * The look-up is under way until `attempts` has grown.
    */
   readonly lookUp?: { readonly at: number; readonly attempts: number };
   /** The `NextAction` as JSON: it contains the processor's secrets of this attempt. Erased when the charge ends. */
@@ -100,7 +114,7 @@ export interface PaymentDetails {
   readonly statementDescriptorSuffix?: string;
   /** Present until the charge ends. */
   readonly sealedReceiptEmail?: string;
-  /** Shows whether a repeated request has the same address after the address is erased. */
+  /** Recognizes the address of a repeated request after the address itself is erased. */
   readonly receiptEmailDigest?: string;
 }
 
@@ -123,12 +137,15 @@ export interface PaidItem {
   readonly id?: string;
   /** Absent if it is the charge id. */
   readonly name?: string;
-  /** What deletes the item, by the rules of the route when the payment was made; absent if nothing does. */
+  /** What deletes the item, by the route's rules at the time of the payment; absent if nothing does. */
   readonly revokedBy?: readonly Revocation[];
   readonly state: (typeof paidItemStates)[number];
 }
 
-/** What a restored store could not find out: the route, the route's rule, the metadata, or an item that the settings allow. */
+/**
+ * Why an adopted payment has no item: the route is not in the records, the settings no longer have it, the metadata
+ * lacks a value, the settings do not allow the item, or another payment holds it.
+ */
 export type ItemProblem =
   | 'route_unknown'
   | 'route_gone'
@@ -139,8 +156,9 @@ export type ItemProblem =
 export type Revocation = 'refund' | 'dispute';
 
 /**
- * `conflict`: another caller's item had this id when the charge succeeded; it was left unchanged. `deleted` and
- * `not_deleted`: the money was returned, and the item was deleted, or left because it had been changed since.
+ * `conflict`: another caller's item had this id when the charge succeeded, and was left unchanged. `deleted`: the money
+ * was returned, and the item was deleted. `not_deleted`: the money was returned, but the item stays, because somebody
+ * had changed it.
  */
 export const paidItemStates = ['awaited', 'made', 'not_made', 'conflict', 'deleted', 'not_deleted'] as const;
 
@@ -165,7 +183,7 @@ export function newPaymentId(now: number): string {
   return timeOrderedId('pay', now);
 }
 
-/** The common prefix of the ids of payments made in this millisecond. */
+/** The common prefix of the ids of all payments that were made in this millisecond. */
 export function idPrefix(now: number): string {
   return idsFrom('pay', now);
 }
@@ -207,7 +225,7 @@ export function receiptEmailPlace(paymentId: string): EphemeralContext {
   return { record: 'payment', name: paymentId, field: 'receipt_email', isEphemeral: true };
 }
 
-/** Keys are scoped to caller, processor and route: the same key elsewhere is another key. */
+/** A key is scoped to caller, processor and route. */
 export function callerKeyEntry(caller: string, processor: string, route: string, key: string): string {
   return digest('key', caller, processor, route, key);
 }
@@ -226,8 +244,8 @@ export function chargeEntry(processor: string, chargeId: string): string {
 }
 
 /**
- * The idempotency key for exchanging a token for a payment method. A later payment of the same request has the same key,
- * because its token would otherwise be used up.
+ * The idempotency key for the exchange of a token for a payment method. A later payment of the same request uses the
+ * same key; otherwise the first exchange would have used up its token.
  */
 export function tokenKey({ id, keyEntry }: Payment, token: string): string {
   return `cf_${digest('method', keyEntry ?? id, token)}`;

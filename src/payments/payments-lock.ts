@@ -5,14 +5,17 @@ import { accountName, type ChargeAccount } from './accounts.ts';
 
 /** The last restore of a store. While it has no `openedAt`, payments are shut. */
 export interface Restored {
-  /** When the snapshot was taken (RFC 3339): the processors may have charges since then that the store lacks. */
+  /** When the snapshot was taken (RFC 3339). The store may lack charges that were made after this time. */
   readonly snapshotAt: string;
   readonly restoredAt: string;
   /** The name of the backup. */
   readonly backup: string;
   /** Names of the accounts whose records were read since the restore. */
   readonly read?: readonly string[];
-  /** Names of the accounts that an operator gave up: payments opened without their records, and not for them. */
+  /**
+   * Names of the accounts that an operator gave up. Payments opened without their records, and stay shut for these
+   * accounts.
+   */
   readonly without?: readonly string[];
   /** When payments opened (RFC 3339). */
   readonly openedAt?: string;
@@ -21,16 +24,16 @@ export interface Restored {
 const id = 'payments';
 
 /**
- * Shuts payments after a restore. A store that was restored from a backup lacks the charges and idempotency keys that came
- * after it, and would charge them again. While payments are shut, no charge and no refund is requested. Adoption reads the
- * records of every account and opens payments (`adoption/adopt.ts`); from then on, only the accounts that were read may be
- * charged.
+ * Shuts payments after a restore. A store that was restored from a backup lacks the later charges and idempotency keys,
+ * so repeated requests would be charged again. While payments are shut, no charge and no refund is requested. Adoption
+ * reads the records of every account and opens payments (`adoption/adopt.ts`). From then on, only accounts whose
+ * records were read may be charged.
  */
 export class PaymentsLock {
   readonly #restores: Records<Restored>;
   /**
-   * Undefined while payments are not known to be open; otherwise the restore after which they opened, if there was one. It is
-   * cached for good, because a store is restored only while no process has it open.
+   * Undefined until payments are known to be open; then the restore after which they opened, if there was one. It never
+   * expires, because a store is restored only while no process has it open.
    */
   #opened: { readonly restored: Restored | undefined } | undefined;
 
@@ -38,14 +41,17 @@ export class PaymentsLock {
     this.#restores = new Records(engine, 'restored');
   }
 
-  /** Shuts payments. A restore of a store that is still shut keeps the older snapshot, and forgets what was read. */
+  /**
+   * Shuts payments. If they are already shut, the older snapshot stays, and the list of accounts that were read is
+   * cleared.
+   */
   async shut(restored: Restored): Promise<void> {
     await this.#restores.change(id, (before) => ({
       value: before === undefined ? restored : shutAgain(before, restored),
     }));
   }
 
-  /** The last restore, whether payments have opened since or not; undefined if the store was never restored. */
+  /** The last restore; undefined if the store was never restored. */
   restored(): Promise<Restored | undefined> {
     return this.#restores.get(id);
   }
@@ -66,7 +72,8 @@ export class PaymentsLock {
   }
 
   /**
-   * Throws `reconcile_required` while payments are shut, or shut for this account: its records were not read after a restore.
+   * Throws `reconcile_required` while payments are shut, or if the records of this account were not read after the
+   * restore.
    *
    * @param account called only if the store was restored
    */
@@ -75,7 +82,7 @@ export class PaymentsLock {
     if (this.#opened?.restored === undefined) return;
     const name = accountName(await account());
     const isRead = () => this.#opened?.restored?.read?.includes(name) ?? false;
-    // Another process may have read it since.
+    // Another process may have read the records since.
     if (isRead() || ((await this.#look()) && isRead())) return;
     throw new ServiceError('reconcile_required', {
       message:
@@ -85,7 +92,7 @@ export class PaymentsLock {
     });
   }
 
-  /** Remembers accounts whose records were read to their end. Several processes may do so at once. */
+  /** Stores the names of accounts whose records were read to their end. Several processes may do so at once. */
   async noteRead(names: readonly string[]): Promise<void> {
     await this.#change((before) => ({ ...before, read: [...new Set([...(before.read ?? []), ...names])] }));
   }

@@ -62,7 +62,7 @@ export class Payments {
     this.#reconciliations = new Reconciliations(this.#context);
   }
 
-  /** By path segment; undefined for a known processor without a key in the settings. */
+  /** The processors by path segment. Undefined for a known processor whose key is not in the settings. */
   get processors(): PaymentContext['processors'] {
     return this.#context.processors;
   }
@@ -72,8 +72,8 @@ export class Payments {
   }
 
   /**
-   * Makes a payment. A repeated idempotency key gets the response of the first request. A decline and an unknown outcome are
-   * responses too; recovery finds out what is unknown.
+   * Makes a payment. A repeated idempotency key gets the response of the first request. A decline and an unknown
+   * outcome are responses too. Recovery finds out unknown outcomes.
    *
    * Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `invalid_request`, `amount_mismatch`, `forbidden`,
    * `idempotency_key_reused`, `idempotency_key_in_use`, `item_exists`, `reconcile_required`, `processor_error`, and `unavailable`
@@ -124,7 +124,7 @@ export class Payments {
     });
   }
 
-  /** Traces a repeated charge request whose response the caller has kept. */
+  /** Traces a repeated charge request that the caller answers with a cached response. */
   traceRepeat(
     request: Pick<UncheckedChargeRequest, 'processor' | 'traceparent'>,
     response: PaymentResponse,
@@ -133,26 +133,29 @@ export class Payments {
   }
 
   /**
-   * The payment with this id on this route, as it is now: one that waits for its cardholder is looked up at the processor first, at
-   * most once a second. Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`.
+   * The payment with this id on this route. While it waits for its cardholder, it is first looked up, at most once a
+   * second. Throws `processor_not_found`, `processor_not_configured`, `route_not_found`, `payment_not_found`.
    */
   find(place: PaymentPlace): Promise<Payment> {
     return retrievePayment(this.#context, place);
   }
 
-  /** The payment of a request whose response was lost. As `find`; throws `invalid_request` too. */
+  /** The payment of a request whose response was lost. Like `find`; also throws `invalid_request`. */
   findByKey(sought: { processor: string; route: string; caller: string; key: string }): Promise<Payment> {
     return retrieveByIdempotencyKey(this.#context, sought);
   }
 
-  /** The payment with this id as it is stored, whatever its route. Throws `payment_not_found`. */
+  /** The payment with this id as it is stored, on any route. Throws `payment_not_found`. */
   async stored(id: string): Promise<Payment> {
     const payment = await findPayment(this.#context, id);
     if (payment === undefined) throw new ServiceError('payment_not_found');
     return payment;
   }
 
-  /** Payments of one route, oldest first; fewer than `limit` may still have a next page. Throws as `find` does, and `invalid_request`. */
+  /**
+   * Payments of one route, oldest first. A short page may have a next one. Throws as `find` does, and
+   * `invalid_request`.
+   */
   list(list: PaymentList): Promise<PaymentsPage> {
     return listPayments(this.#context, list);
   }
@@ -162,19 +165,20 @@ export class Payments {
     return paymentsSince(this.#context, time);
   }
 
-  /** What the cardholder must do next, with the processor's secret of the attempt; undefined if the payment does not wait for them. */
+  /** The cardholder's next action, with the processor's secret of the attempt; undefined if there is nothing to do. */
   nextAction(payment: Payment): NextAction | undefined {
     return openNextAction(this.#context, payment);
   }
 
-  /** Whether a text is the client secret of the payment at this place. Compares in constant time. */
+  /** Whether a text is the client secret of the payment at this address. Compares in constant time. */
   isClientSecret(place: PaymentPlace, text: string): Promise<boolean> {
     return isClientSecret(this.#context, place, text);
   }
 
   /**
-   * The price that a payment has now. Throws `processor_not_found`, `processor_not_configured`, `route_not_found` also for a route
-   * that sets no price, `invalid_request` if the metadata names no price or quantity, and `unavailable` if the price is invalid.
+   * The current price of a payment. Throws `processor_not_found`, `processor_not_configured`, `route_not_found` (also
+   * for a route that sets no price), `invalid_request` if the metadata names no price or quantity, and `unavailable` if
+   * the price is invalid.
    */
   price(sought: SoughtPrice): Promise<Price> {
     return findPrice(this.#context, sought);
@@ -190,16 +194,16 @@ export class Payments {
   }
 
   /**
-   * Cancels a charge with an unknown outcome, or one that waits for its cardholder. No process requests it again. If the processor
-   * does not reply, recovery finishes the cancellation.
+   * Cancels a charge whose outcome is unknown, or that waits for its cardholder. No process requests it again. If the
+   * processor does not reply, recovery finishes the cancellation.
    *
-   * Throws as `find` does for a place, `payment_not_found`, `processor_not_configured`, `unavailable`, and `invalid_request` for a
-   * payment that succeeded: it can be refunded.
+   * Throws `payment_not_found`, `processor_not_configured`, `unavailable`, and `invalid_request` for a payment that
+   * succeeded and so can only be refunded. With a `PaymentPlace`, it also throws the errors of `find`.
    *
-   * @param target where a caller found the payment; an operator gives its id alone
+   * @param target the address of the payment for callers, or, for an operator, its id
    * @param audit the audit entry to commit with it
-   * @returns the payment afterwards: canceled (`declined`), `succeeded` if the charge had been made, or still in doubt. A payment
-   *   that ended before is returned unchanged, unless it succeeded.
+   * @returns the payment afterwards: canceled (`declined`), `succeeded` if the charge had been made, or still in doubt.
+   *   A payment that was declined or needs review is returned unchanged.
    */
   async cancel(target: PaymentPlace | string, audit?: Write): Promise<Payment> {
     const payment =
@@ -217,42 +221,42 @@ export class Payments {
   }
 
   /**
-   * Handles a webhook request of a processor: it settles a charge in doubt, and records refunds and disputes. Events may arrive
-   * repeatedly and in any order. Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and `unavailable` while
-   * the event's payment cannot be determined.
+   * Handles a webhook request of a processor: settles a charge in doubt, and records refunds and disputes. Events may
+   * arrive repeatedly and in any order. Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if
+   * the signature is invalid, and `unavailable` while the event's payment cannot be determined.
    */
   takeEvent(processor: string, delivery: Omit<Delivery, 'receivedAt'>): Promise<void> {
     return takeEvent(this.#context, processor, { ...delivery, receivedAt: this.#context.now() });
   }
 
   /**
-   * Begins to compare our records with those of a processor, for a caller that follows it: one at a time for each processor, and
-   * within limits. Throws `processor_not_found`, `processor_not_configured`, `reconciliation_running`, and `invalid_request` for an
-   * empty period or one longer than `reconciledPeriodMsMax`.
+   * Begins to compare our records with those of a processor, within limits. Each processor has one such reconciliation
+   * at a time. Throws `processor_not_found`, `processor_not_configured`, `reconciliation_running`, and
+   * `invalid_request` for an empty period or one longer than `reconciledPeriodMsMax`.
    */
   reconcile(processor: string, period: Period): Reconciliation {
     return this.#reconciliations.begin(processor, period);
   }
 
-  /** As `reconcile`, without its limits. */
+  /** Like `reconcile`, without its limits. */
   compare(processor: string, period: Period): Comparison {
     return new Comparison(this.#context, findProcessor(this.#context, processor), period);
   }
 
   /**
-   * After a restore: takes over from the processors' records what the store lacks, and opens payments once the records of every
-   * account were read. Why payments stay shut is part of the result. Safe to repeat, and in several processes at once.
+   * After a restore, adds what the store lacks from the processors' records, and opens payments once all are read. If
+   * payments stay shut, the result says why. Safe to repeat, and to run in several processes at once.
    */
   adopt(options: AdoptionOptions): Promise<Adoption> {
     return adopt(this.#context, options);
   }
 
-  /** Resolves charges and refunds without an owner: of a process that died, or in doubt. @param signal stops new work */
+  /** Resolves charges and refunds that are in doubt or whose process died. @param signal stops new work */
   recover(signal: AbortSignal): Promise<void> {
     return this.#recovery.round(signal);
   }
 
-  /** Ends reconciliations, and resolves when all charges and refunds that run have ended, or after the grace period. */
+  /** Ends reconciliations. Resolves when all running charges and refunds have ended, or after the grace period. */
   async stop(): Promise<void> {
     await Promise.all([this.#reconciliations.stop(), this.#context.inFlight.end()]);
   }

@@ -14,7 +14,7 @@ import {
 import type { Metadata, PaymentPrice } from './payment.ts';
 import type { MetadataSource, RoutePolicy, RoutePrice, TablePrice } from './payment-routes.ts';
 
-/** The part of a charge request that a price concerns. */
+/** The fields of a charge request that the price depends on. */
 interface PaidRequest {
   /** In the smallest unit of the currency. */
   readonly amount: number;
@@ -35,9 +35,9 @@ export interface Price extends AgreedPrice {
 }
 
 export interface AgreedPrice {
-  /** What the amount was computed from. */
+  /** How the amount was computed. */
   readonly source: PaymentPrice;
-  /** The writes that make a reservation fail if the price has changed since it was read. */
+  /** Writes for the commit of the reservation. The engine rejects them if the price has changed since it was read. */
   readonly checks: readonly Write[];
 }
 
@@ -49,12 +49,17 @@ interface PricesOptions extends Pick<ItemWriter, 'itemWrite'> {
   readonly log: Log;
 }
 
-/** The prices that the shop sets for its payment routes. A buyer's request repeats the price and never sets it. */
+/**
+ * The prices that the shop sets for its payment routes. A buyer's request must repeat the price and cannot change it.
+ */
 export class Prices {
   readonly #options: PricesOptions;
-  /** Valid prices as they were last read, so that most charges read no price: the reservation checks it anyway. */
+  /**
+   * Caches valid prices, so that most charges read no price. A stale price does no harm, because the reservation checks
+   * it.
+   */
   readonly #texts = new LRUCache<string, string>({ max: pricesRememberedMax });
-  /** Items of price tables whose invalid price was logged lately. */
+  /** Items whose invalid price was logged lately. */
   readonly #logged = new LRUCache<string, true>({ max: invalidPricesLoggedMax, ttl: invalidPriceLoggedMs });
 
   constructor(options: PricesOptions) {
@@ -62,12 +67,13 @@ export class Prices {
   }
 
   /**
-   * Compares a new payment with the price of its route. A remembered price that agrees is enough, because the reservation
-   * checks it; a difference is only reported of the price in the store.
+   * Compares a new payment with the price of its route. A cached price that agrees is enough, because the reservation
+   * checks it. A difference is reported only after the price is read from the store.
    *
-   * Throws `forbidden` for a request that needs a route with a price, `amount_mismatch`, and as `read` does.
+   * Throws `amount_mismatch`, `forbidden` if the route has no price but the request needs one, and the errors of
+   * `read`.
    *
-   * @param isChanged whether a reservation has just found another price in the store than the remembered one
+   * @param isChanged whether a reservation has just found that the cached price is stale
    * @returns undefined for a route without a price
    */
   async agree(
@@ -89,8 +95,8 @@ export class Prices {
   }
 
   /**
-   * Reads a price from the store. Throws `invalid_request` if the metadata names no price or quantity, and `unavailable` if
-   * the price in the table is not valid: only the shop can correct it.
+   * Reads a price from the store. Throws `invalid_request` if the metadata names no price or quantity, and
+   * `unavailable` if the price in the table is not valid; only the shop can correct it.
    */
   async read(price: Exclude<RoutePrice, 'payer'>, metadata: Metadata | undefined): Promise<Price> {
     if ('fixed' in price) {
@@ -147,7 +153,7 @@ function cacheKey({ space, id }: Place): string {
   return `${space}/${id}`;
 }
 
-/** @param check of an item with a valid price; the amount may be above `amountMax` */
+/** @param check the check of an item whose price is valid; the amount may exceed `amountMax` */
 function priceFrom(
   { table, currency, quantity: quantitySource }: TablePrice,
   check: Extract<Write, { kind: 'check' }>,
@@ -175,7 +181,7 @@ function readQuantity(source: MetadataSource, metadata: Metadata | undefined): n
   return quantity;
 }
 
-/** One text for each number: no sign, fraction, exponent, leading zero or space. */
+/** Accepts exactly one text for each number: no sign, fraction, exponent, leading zero or space. */
 function parseWholeNumber(text: string): number | undefined {
   return /^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : undefined;
 }
@@ -187,7 +193,7 @@ function requireMetadata(source: MetadataSource, metadata: Metadata = {}, why: s
   throw invalidRequest(source, `This payment route needs ${source}: ${why}.`);
 }
 
-/** The key of the metadata that a source names. */
+/** The metadata key that a source names. */
 export function metadataKey(source: MetadataSource): string {
   return source.slice('metadata.'.length);
 }
@@ -200,7 +206,10 @@ function mismatch(param: 'amount' | 'currency', { amount, currency }: Price): Se
   });
 }
 
-/** A publishable key is in the page of the shop: every reader of it could choose any amount. */
+/**
+ * The error for a publishable key on a route without a price. Every reader of the shop's page has this key, and could
+ * choose any amount.
+ */
 function unpricedRoute(): ServiceError {
   return new ServiceError('forbidden', {
     param: 'route_id',

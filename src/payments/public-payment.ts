@@ -43,7 +43,9 @@ export function publicPayment(payment: Payment) {
   };
 }
 
-/** The public fields of a payment for its buyer, who reads it with its client secret: what is the shop's own is empty. */
+/**
+ * The public fields of a payment for its buyer, who reads it with its client secret. The shop's own fields are empty.
+ */
 export function buyersPayment(payment: Payment) {
   return { ...publicPayment(payment), metadata: {}, disputes: [] };
 }
@@ -60,12 +62,12 @@ function itemId({ item, state, chargeId }: Payment): string | null {
 
 const purpose = 'counterfoil payment client secret';
 
-/** The key of no payment, so that an unknown payment takes as long to compare as a known one. */
+/** A key that no payment has. With it, the check of an unknown payment takes as long as that of a known one. */
 const keyOfNone = newProcessorKey();
 
 /**
- * The secret that reads one payment, and nothing else, from a buyer's browser. It is derived, so every response to the
- * request that made the payment has the same secret, and no record holds it.
+ * The secret with which a buyer's browser reads one payment, and nothing else. It is derived, so no record stores it,
+ * and every response to the request that made the payment has the same secret.
  */
 export function deriveClientSecret({ processorKey }: Pick<Payment, 'processorKey'>): string {
   return `pcs_${createHmac('sha256', processorKey).update(purpose).digest('base64url')}`;
@@ -84,7 +86,11 @@ export async function isClientSecret(
   return sent.length === secret.length && timingSafeEqual(sent, secret) && payment !== undefined;
 }
 
-/** What the record keeps of an attempt that the cardholder must authenticate. @param until milliseconds since 1970 */
+/**
+ * The part of the record about an attempt that the cardholder must authenticate.
+ *
+ * @param until milliseconds since 1970
+ */
 export function sealAuthentication(
   { sealer }: { readonly sealer: Pick<Sealer, 'sealWithSharedKey'> },
   { id }: Payment,
@@ -95,7 +101,7 @@ export function sealAuthentication(
   return { attemptId, until, sealedAction };
 }
 
-/** What the cardholder must do next; undefined if the payment does not wait for them. */
+/** What the cardholder must do next; undefined if the payment does not wait for its cardholder. */
 export function openNextAction(
   { sealer }: { readonly sealer: Pick<Sealer, 'open'> },
   { id, state, authentication }: Payment,

@@ -10,7 +10,7 @@ export interface Difference {
   readonly chargeId: string | undefined;
   /** The payment route; undefined if the payment is not among ours. */
   readonly route: string | undefined;
-  /** The difference, as the rest of a sentence. */
+  /** The difference: the rest of a sentence that begins with the payment. */
   readonly what: string;
 }
 
@@ -20,20 +20,21 @@ export interface ReconcileCounts {
   readonly payments: number;
   /** Charges of ours in the processor's records. */
   readonly charges: number;
-  /** Charges there that another system requested. */
+  /** Charges in the processor's records that another system requested. */
   readonly others: number;
 }
 
 export interface ComparisonBounds {
-  /** Ends it early. */
+  /** Ends the comparison early. */
   readonly signal?: AbortSignal;
-  /** It ends after so many charges in the processor's records. */
+  /** The comparison ends after so many charges in the processor's records. */
   readonly chargesMax?: number;
 }
 
 /**
- * Compares our records of a period with the processor's: every charge that we call succeeded must be there, with the same
- * amounts charged and refunded, and every charge there with a payment id must be ours. Changes nothing.
+ * Compares our records of a period with the processor's. Every charge that has succeeded in our records must be in the
+ * processor's, with the same charged and refunded amounts. Every charge there with a payment id must be ours. Changes
+ * nothing.
  */
 export class Comparison implements ReconcileCounts {
   payments = 0;
@@ -53,7 +54,7 @@ export class Comparison implements ReconcileCounts {
     this.#period = period;
   }
 
-  /** The differences, as they are found. Rejects when the processor's records cannot be read. Call it once. */
+  /** Yields the differences as they are found. Rejects if the processor's records cannot be read. Call it once. */
   async *differences({ signal, chargesMax = Infinity }: ComparisonBounds = {}): AsyncGenerator<Difference> {
     const from = this.#period.from - recordsSlackMs;
     const until = this.#period.until + recordsSlackMs;

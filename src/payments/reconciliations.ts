@@ -9,25 +9,30 @@ import {
 } from './limits.ts';
 import { Comparison, type Difference, type ReconcileCounts } from './reconcile.ts';
 
-/** A reconciliation that callers of the interface follow while it runs. */
+/** A reconciliation whose differences HTTP callers read while it runs. */
 export interface Reconciliation {
   readonly counts: ReconcileCounts;
-  /** Why it ended before everything was compared: a sentence; undefined if it did not. */
+  /** A sentence on why not everything was compared; undefined if everything was. */
   readonly unfinished: string | undefined;
-  /** The differences, as they are found. Rejects with `processor_error` when the processor's records cannot be read. Call it once. */
+  /**
+   * Yields the differences as they are found. Rejects with `processor_error` if the processor's records cannot be read.
+   * Call it once.
+   */
   differences(): AsyncGenerator<Difference>;
-  /** Lets the next one begin. Call it in any case; before the end, it ends the reconciliation. */
+  /** Ends the reconciliation, and lets the next one of the processor begin. Always call it. */
   end(): void;
 }
 
 export interface ReconciliationBounds {
-  /** The limits of the same names by default. */
+  /** Each is the limit of the same name by default. */
   readonly reconciliationMsMax?: number;
   readonly reconciledChargesMax?: number;
   readonly reconciledDifferencesMax?: number;
 }
 
-/** Compares our records with those of the processors for callers of the interface: one at a time for each processor. */
+/**
+ * Compares our records with those of the processors for HTTP callers: one reconciliation at a time for each processor.
+ */
 export class Reconciliations {
   readonly #context: Pick<PaymentContext, 'engine' | 'processors'>;
   readonly #bounds: Required<ReconciliationBounds>;
@@ -53,7 +58,7 @@ export class Reconciliations {
     return new Running(comparison, this.#bounds, stopping, () => this.#running.delete(name));
   }
 
-  /** Ends those that run. */
+  /** Ends all reconciliations that run. */
   async stop(): Promise<void> {
     this.#stopping.abort();
   }
@@ -108,7 +113,8 @@ class Running implements Reconciliation {
 
   end(): void {
     this.#ending.abort();
-    // A page that is being read ends in its own time; until then the account is in use.
+    // The next reconciliation waits until the current page of records is read, because this call still uses the
+    // account.
     void this.#all.return(undefined).then(this.#ended, this.#ended);
   }
 
@@ -120,7 +126,7 @@ class Running implements Reconciliation {
   }
 }
 
-/** The result, or undefined if the signal aborts before. */
+/** The result, or undefined if the signal aborts first. */
 function unless<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result | undefined> {
   return new Promise((resolve, reject) => {
     const abort = () => resolve(undefined);

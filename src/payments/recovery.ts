@@ -27,26 +27,26 @@ import { transitionRefund } from './refund-state.ts';
 interface Due {
   /** The id of the marker. */
   readonly id: string;
-  /** The process that changes it first becomes the owner. */
+  /** The process that is first to change the marker becomes the owner. */
   readonly marker: Stored<OpenMarker>;
-  /** Since when it is due, in milliseconds since 1970; 0 if its owner has died. */
+  /** Since when the charge or refund is due, in milliseconds since 1970; 0 if its owner has died. */
   readonly since: number;
 }
 
 type Known = Map<string, { readonly owner: string; readonly since: number }>;
 
 /**
- * Resolves charges and refunds without an owner: those of a process that died, and those in doubt. A process claims one
- * by changing its marker, so that only one process owns it, and resumes it from step two with the same key.
+ * Resolves charges and refunds without an owner: those in doubt, and those of processes that died. A process claims one
+ * by changing its marker, so that it has one owner, and resumes it from step two with the same key.
  *
- * Each processor has a separate queue: one that hangs delays no other's charges. `processors/sending/pace.ts` limits the
- * rate of calls.
+ * Each processor has a separate queue, so that a processor that hangs delays no charges of others.
+ * `processors/sending/pace.ts` limits the rate of calls.
  */
 export class Recovery {
   readonly #context: PaymentContext;
-  /** By marker: its owner, and since when this process has seen it there, by `performance.now()`. */
+  /** The owner of each marker, and since when this process has seen it there, by `performance.now()`. */
   #known: Known = new Map();
-  /** Payments of other accounts that are already logged. */
+  /** Payments of other accounts that were logged already. */
   readonly #reported = new Set<string>();
   readonly #queues = new Map<string, RecoveryQueue<Due>>();
 
@@ -54,13 +54,17 @@ export class Recovery {
     this.#context = context;
   }
 
-  /** Queues everything that is due; resolves when it is queued. While payments are shut, nothing is due. @param signal stops new work */
+  /**
+   * Queues everything that is due, and then resolves. While payments are shut, nothing is due.
+   *
+   * @param signal stops new work
+   */
   async round(signal: AbortSignal): Promise<void> {
     const found = await this.#findDue();
-    // An old snapshot would request again what has ended since.
+    // Recovery on a restored snapshot would request charges again that ended after the backup.
     const isOpen = await this.#context.lock.isOpen();
     const due = Map.groupBy(isOpen ? found : [], ({ marker }) => marker.value.processor);
-    // Also clears the queues of processors with nothing due.
+    // Includes processors with nothing due, to clear their queues.
     for (const name of new Set([...due.keys(), ...this.#queues.keys()]))
       this.#queue(name).replace(due.get(name) ?? [], signal);
   }
@@ -93,7 +97,7 @@ export class Recovery {
     this.#known = known;
     metrics.openPayments(counts.facts());
     await heartbeats.forgetOthers(new Set(Array.from(known.values(), ({ owner }) => owner)));
-    // By the wait, so that charges with short pauses leave turns to the others.
+    // The longest wait comes first, so that charges with short pauses do not displace the others.
     return due.sort((a, b) => a.since - b.since);
   }
 
@@ -105,7 +109,8 @@ export class Recovery {
         const payment = await this.#claim(marker);
         if (payment === undefined) return;
         const differs = await this.#differs(payment);
-        // While the account cannot be read the processor may be away; another account stays another one.
+        // Retry soon if the account cannot be read, because the processor may be down. A different account will not
+        // change, so wait longer.
         if (differs !== 'no') return await this.#postpone(marker, differs === 'unknown');
         const refund = refundId === undefined ? undefined : findRefund(payment, refundId);
         if (refund === undefined) await resumeCharge(this.#context, payment);
@@ -151,10 +156,10 @@ export class Recovery {
   }
 }
 
-/** An error on our side, not the processor's: wait half a minute. */
+/** For an error on our side, the pause is that of this attempt: half a minute. */
 const postponedAttempts = 6;
 
-/** A time beyond the longest delay comes from a wrong clock, so it counts as due. */
+/** A time further ahead than the longest delay comes from a wrong clock, so it counts as due. */
 function isDue(dueAt: number, now: number): boolean {
   return dueAt <= now || dueAt > now + 2 * recoveryDelayMsMax;
 }
@@ -182,7 +187,7 @@ class RecoveryQueue<Due extends { readonly id: string }> {
     this.#work = work;
   }
 
-  /** Replaces the waiting entries. Another process finished those that are missing from `due`. */
+  /** Replaces the waiting entries. Entries that are missing from `due` were finished by another process. */
   replace(due: readonly Due[], signal: AbortSignal): void {
     this.#waiting = due.filter(({ id }) => !this.#running.has(id)).reverse();
     this.#signal = signal;
@@ -204,7 +209,7 @@ class RecoveryQueue<Due extends { readonly id: string }> {
 
 /**
  * Counts the open payments for the operator while recovery scans them. A charge counts as in doubt if it waits for a
- * retry, or if it is older than a call to a processor may take; not while it waits for its cardholder.
+ * retry, or if it is older than a call to a processor may take. A charge that waits for its cardholder is not in doubt.
  */
 class OpenPaymentCounts {
   readonly #now: number;

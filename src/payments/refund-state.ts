@@ -10,7 +10,7 @@ import { type Transitions, transition } from './charge-state.ts';
  *   pending → succeeded | failed
  *   succeeded → failed
  *
- * The last transition is legal because the cardholder's bank may return a refund days later; then we have the money again
+ * The last transition is legal because the cardholder's bank may reject a refund days later and return the money
  * (https://docs.stripe.com/refunds#failed-refunds).
  */
 export type RefundState = (typeof refundStates)[number];
@@ -38,7 +38,10 @@ export function transitionRefund(from: RefundState, to: RefundState): RefundStat
   return transition('refund', transitions, from, to);
 }
 
-/** A failed refund without a processor id was never confirmed; the processor's records override it. */
+/**
+ * Whether a refund may go to this state. The processor's records override a failure without a processor id, because it
+ * was never confirmed.
+ */
 export function mayTransitionRefund({ state: from, processorRefundId }: Refund, to: RefundState): boolean {
   if (from === 'failed' && processorRefundId === undefined) return to === 'succeeded' || to === 'pending';
   return transitions[from].includes(to);
@@ -65,7 +68,7 @@ export interface RequestedRefund {
   readonly requestId: string;
   /** The digest of the caller's idempotency key. */
   readonly keyDigest?: string;
-  /** Whether the caller omitted the amount, so that the whole rest was refunded. */
+  /** Whether the caller omitted the amount, to refund everything that was left. */
   readonly isRest: boolean;
   /** The exact response; absent until the refund has one. */
   readonly response?: StoredResponse;

@@ -6,13 +6,13 @@ interface Outcome {
   readonly kind: string;
 }
 
-/** What the time since the first call to the processor allows. */
+/** What may still be done, judging by the time since the first call to the processor. */
 export interface Age {
-  /** Whether the processor is sure to remember the key: then a repeated request is safe. */
+  /** Whether the processor is sure to remember the key, so that a repeated request is safe. */
   readonly isKeyRemembered: boolean;
-  /** The look-up has failed for days: stop. */
+  /** Whether the look-up has failed for days, so that it must stop. */
   readonly isHopeless: boolean;
-  /** The key has expired, so an absent charge stays absent. */
+  /** Whether the key has expired, so that an absent charge stays absent. */
   readonly isLate: boolean;
 }
 
@@ -30,9 +30,9 @@ export function measureAge(createdAt: string, now: number, { keyLifeMs }: Proces
 /**
  * Resolves the outcome of a request without an owner: repeats the call if that is safe, and looks up what stays unknown.
  *
- * Only a success, or an attempt that goes on, proves anything among the replies to a repeated request. Any other reply may concern the repetition
- * alone, for instance when an earlier attempt has used up the token. So it counts only if the processor's records hold
- * nothing and no earlier request can still arrive.
+ * Of the replies to a repeated request, only a success and an attempt that goes on prove anything. Any other reply may
+ * concern only the repeated request, for instance because an earlier attempt has used up the token. So it counts only
+ * if the processor's records hold nothing and no earlier request can still arrive.
  *
  * @param call undefined if a repeated call could charge or refund twice
  * @param end blocks an earlier request, or finds its outcome; called only after a rejection
@@ -52,12 +52,12 @@ export async function resolveOutcome<Known extends Outcome>(
   return { kind: 'unknown', detail: 'rejected, and an earlier request may be under way' };
 }
 
-/** A success, or an attempt that the processor has recorded under our key and goes on with. */
+/** Whether the outcome is a success, or an attempt that the processor has recorded under our key and continues. */
 function isProof({ kind }: Outcome): boolean {
   return kind === 'succeeded' || kind === 'pending' || kind === 'requires_action';
 }
 
-/** Nothing was done, and nothing can be done any more. */
+/** Nothing was done, and nothing can happen any more. */
 interface Canceled {
   readonly kind: 'canceled';
 }
@@ -66,19 +66,22 @@ function isCanceled(outcome: Outcome): outcome is Canceled {
   return outcome.kind === 'canceled';
 }
 
-/** An adapter that throws proves nothing. */
+/** The outcome after an adapter has thrown, which proves nothing. */
 export function unknownAfter(error: unknown): Unknown {
   return { kind: 'unknown', detail: `the adapter threw ${(error as Error).name}` };
 }
 
-/** `not_attempted` proves nothing about an earlier attempt, and `absent` nothing about a request on its way. */
+/**
+ * Whether the outcome proves something. `not_attempted` proves nothing about an earlier attempt, and `absent` proves
+ * nothing about a request on its way.
+ */
 export function isConclusive<Any extends Outcome>(
   outcome: Any,
 ): outcome is Exclude<Any, { kind: 'unknown' | 'not_attempted' | 'absent' }> {
   return !['unknown', 'not_attempted', 'absent'].includes(outcome.kind);
 }
 
-/** For the log, if the outcome is unknown. */
+/** Describes an unknown outcome for the log. */
 export function describeOutcome(outcome: Outcome & { readonly detail?: string }): string {
   return outcome.kind === 'absent' ? 'not in the processor’s records' : (outcome.detail ?? outcome.kind);
 }

@@ -78,15 +78,17 @@ function unreadable(detail: string): ServiceError {
 }
 
 /**
- * Cancels a charge with an unknown outcome, or one that waits for its cardholder, at the processor first. Once the cancellation is committed, no process requests
- * the charge again. If the processor does not reply, recovery finishes the cancellation.
+ * Cancels a charge whose outcome is unknown, or that waits for its cardholder. Once the cancellation is committed, no
+ * process requests the charge again. Then the processor cancels it. If the processor does not reply, recovery finishes
+ * the cancellation.
  *
- * @returns the payment afterwards: canceled (`declined`), `succeeded` if the charge had been made, or still in doubt.
- *   A payment that ended before is returned unchanged, unless it succeeded.
+ * @returns the payment afterwards: canceled (`declined`), `succeeded` if the charge had been made, or still in doubt. A
+ *   payment that was declined or needs review is returned unchanged.
  *
  * @param audit the audit entry to commit with it, for an administrative act (`audited`)
  *
- * Throws `processor_not_configured`, `unavailable`, and `invalid_request` for a payment that succeeded: it can be refunded.
+ * Throws `processor_not_configured`, `unavailable`, and `invalid_request` for a payment that succeeded and so can only
+ * be refunded.
  */
 export async function cancelPayment(
   context: PaymentContext,

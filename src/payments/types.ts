@@ -1,4 +1,4 @@
-/** What other folders see of the data of payments: the types that the methods of `Payments` take and return. */
+/** The types of payments that other folders use: what the methods of `Payments` take and return. */
 
 export type { StoredResponse } from '../envelope.ts';
 export type { Adoption, AdoptionOptions } from './adoption/adopt.ts';

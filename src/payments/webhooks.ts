@@ -26,9 +26,9 @@ import { settleRefund } from './refund/settle.ts';
 import type { Refund } from './refund-state.ts';
 
 /**
- * Handles a processor's webhook event: it settles a charge in doubt, and records refunds and disputes, wherever they
- * were made, with the items that they revoke. Events arrive repeatedly and in any sequence: a known outcome never
- * becomes unknown again, and the later of two states of a dispute stays.
+ * Handles a processor's webhook event. It settles a charge in doubt. It records refunds and disputes, also those made
+ * at the processor, and deletes the items that they revoke. Events may arrive repeatedly and in any order: a known
+ * outcome never becomes unknown again, and the later of two states of a dispute stays.
  *
  * Throws `processor_not_found`, `processor_not_configured`, `unauthenticated` if the signature is invalid, and
  * `unavailable` while the event's payment cannot be determined.
@@ -39,7 +39,7 @@ export async function takeEvent(
   delivery: Delivery,
 ): Promise<void> {
   const processor = findProcessor(context, processorName);
-  // Counted as `not_yet` unless all of it is on disk: the processor sends the event again.
+  // Until all of the event is on disk, it counts as `not_yet`, because the processor will send it again.
   let counted: EventOutcome = 'not_yet';
   try {
     const parsed = await processor.readEvent(delivery);
@@ -67,7 +67,7 @@ function checkSigned(parsed: Exclude<ParsedEvent, { kind: 'event' }>): void {
   }
 }
 
-/** @returns what became of the event; its content is on disk then */
+/** @returns what became of the event, once its content is on disk */
 async function handle(
   context: PaymentContext,
   processor: ConnectedProcessor,
@@ -94,7 +94,7 @@ async function findEventPayment(
   return known ?? findPaymentInDoubt(context, processor, change.chargeId);
 }
 
-/** An event may arrive before its charge is settled: then its charge id is not stored yet. */
+/** Finds the payment of an event that arrives before its charge is settled, when the charge id is not stored yet. */
 async function findPaymentInDoubt(
   context: Pick<PaymentContext, 'engine'>,
   processor: ConnectedProcessor,
@@ -131,7 +131,8 @@ async function applyCharge(
   { outcome }: ChargeChange,
 ): Promise<void> {
   const { id } = before;
-  // The cardholder may still pay with another card: look, and cancel, before the charge is declined.
+  // The cardholder may still pay with another card. So the attempt is looked up and canceled before the charge is
+  // declined.
   const isOpen = before.state === 'requires_action' && outcome.kind === 'declined';
   const payment = isOpen
     ? await resolveAuthentication(context, before, eventId)
@@ -144,7 +145,11 @@ async function applyCharge(
   context.log.error('second_charge', { payment_id: id, processor: payment.processor, event_id: eventId });
 }
 
-/** @returns the outcome, without an open attempt. Throws `unavailable` while the attempt of a decline cannot be canceled. */
+/**
+ * Cancels the open attempt of a decline.
+ *
+ * @returns the outcome afterwards. Throws `unavailable` if the attempt cannot be canceled now.
+ */
 async function closed(
   context: PaymentContext,
   before: Payment,

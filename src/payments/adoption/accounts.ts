@@ -4,24 +4,25 @@ import type { PaymentContext } from '../context.ts';
 import { lookUpMsMax } from '../limits.ts';
 import { paymentsAfter } from '../payment-store.ts';
 
-/** An account that the store has charged with, and whose records a restored store must read. */
+/** An account that the store has charged with. After a restore, its records must be read. */
 export interface NeededAccount {
   readonly account: ChargeAccount;
-  /** The newest charge that the store has of it. */
+  /** The account's newest charge in the store. */
   newest?: { readonly paymentId: string; readonly chargeId: string };
 }
 
-/** An account whose key is configured, and the accounts of the store that it is. */
+/** An account whose key is configured. */
 export interface ReadableAccount {
   readonly account: ChargeAccount;
   readonly processor: ConnectedProcessor;
-  /** Names. */
+  /** The names under which the store knows the account; several if the store did not always know its id and mode. */
   readonly covers: readonly string[];
 }
 
 /**
- * The accounts that the store has charged with, by name: those that it has recorded, and those of its payments. Both, because
- * a store of an earlier version has recorded none, and a recovered one may lack a part of either. Reads all payments.
+ * The accounts that the store has charged with, by name. They come from the recorded accounts and from the payments,
+ * because a store of an earlier version has recorded none, and a recovered store may lack some accounts or payments.
+ * Reads all payments.
  */
 export async function neededAccounts(
   context: Pick<PaymentContext, 'engine'>,
@@ -43,10 +44,11 @@ export async function neededAccounts(
 }
 
 /**
- * Finds out which accounts of the store a configured key reads. An account that the store knows in full is compared. Of one
- * whose id or mode is not known, as in payments of earlier versions, the records must have the newest charge.
+ * Finds out which accounts of the store a configured key reads. If the store knows an account's id and mode, both are
+ * compared. If it does not, as with payments of earlier versions, the processor's records must contain the account's
+ * newest charge.
  *
- * @returns the names of those accounts. Rejects if the records cannot be read
+ * @returns the names of these accounts. Rejects if the records cannot be read
  */
 export async function coveredBy(
   processor: ConnectedProcessor,
@@ -72,7 +74,10 @@ function isSame(one: ChargeAccount, other: ChargeAccount): boolean {
   return one.account !== undefined && one.mode !== undefined && accountName(one) === accountName(other);
 }
 
-/** True if the store has no charge of it: then nothing distinguishes the right records, and payments open only for those that were read. */
+/**
+ * Whether the processor's records contain the account's newest charge. Also true if the store has no charge of the
+ * account: then nothing distinguishes its records, and payments open only for accounts whose records were read.
+ */
 async function hasNewest(processor: ConnectedProcessor, { newest }: NeededAccount): Promise<boolean> {
   if (newest === undefined) return true;
   const owner = await processor.findOwner(newest.chargeId, lookUpMsMax);

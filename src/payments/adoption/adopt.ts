@@ -11,15 +11,18 @@ import { endOpenAttempts } from './attempts.ts';
 import { type Adopted, adoptCharges } from './charges.ts';
 
 export interface AdoptionOptions {
-  /** Records from this time on are read, in milliseconds since 1970; by default 90 days before the backup. */
+  /** The time from which records are read, in milliseconds since 1970; by default 90 days before the backup. */
   readonly from?: number | undefined;
-  /** Whether payments open although a repeated request may be charged again. */
+  /** Whether payments may open although a repeated request may be charged again. */
   readonly acceptUnknownKeys: boolean;
   /** Names of accounts that the store began to charge with after the backup. */
   readonly newAccounts: readonly string[];
-  /** Names of accounts whose records cannot be read any more: payments open without them, and not for them. */
+  /**
+   * Names of accounts whose records can no longer be read. Payments open without these records, and stay shut for these
+   * accounts.
+   */
   readonly withoutAccounts: readonly string[];
-  /** Whether payments open although no processor is configured: for a service that takes no payments. */
+  /** Whether payments may open although no processor is configured, for a service that takes no payments. */
   readonly withoutProcessors: boolean;
   /** The audit entry to commit with the opening. */
   readonly audit: (backup: string) => Write;
@@ -28,12 +31,12 @@ export interface AdoptionOptions {
 export interface Adoption {
   /** Undefined if the store was never restored. */
   readonly restored: Restored | undefined;
-  /** Names of the accounts that were read now. */
+  /** Names of the accounts whose records this run has read. */
   readonly accounts: readonly string[];
   readonly adopted: readonly Adopted[];
-  /** Attempts that cardholders could still have confirmed, and what became of them; also of earlier runs. */
+  /** The payments of attempts that cardholders could still have confirmed. Includes those of earlier runs. */
   readonly attempts: readonly Payment[];
-  /** Charges without the item that they pay for; also of earlier runs. */
+  /** Charges without the item that they pay for. Includes those of earlier runs. */
   readonly withoutItem: readonly {
     readonly payment: Payment;
     readonly problem: ItemProblem | 'item_exists';
@@ -54,10 +57,10 @@ export interface Rejection {
 }
 
 /**
- * After a restore: takes over from the processors' records what the store lacks, and opens payments once the records of every
- * account were read that the store has charged with. Each run reads the accounts whose keys are configured; what was read is
- * remembered, so that two accounts of one processor are read in two runs. Nothing is adopted from an account that the store
- * does not know. Safe to repeat, to kill at any moment, and to run twice at once.
+ * After a restore, adds what the store lacks from the processors' records. Payments open once the records of every
+ * account that the store has charged with are read. Each run reads the accounts whose keys are configured and remembers
+ * them, so two accounts of one processor take two runs. Nothing is adopted from an account that the store does not
+ * know. Safe to repeat, to kill at any moment, and to run twice at once.
  */
 export async function adopt(context: PaymentContext, options: AdoptionOptions): Promise<Adoption> {
   const restored = await context.lock.restored();
@@ -103,7 +106,10 @@ export async function adopt(context: PaymentContext, options: AdoptionOptions): 
   return end(rejection);
 }
 
-/** The accounts whose keys are configured, all of which the store has charged with; otherwise nothing is adopted from any. */
+/**
+ * The accounts whose keys are configured. If the store has not charged with one of them, the result is a rejection, and
+ * nothing is adopted from any.
+ */
 async function readable(
   context: PaymentContext,
   needed: ReadonlyMap<string, NeededAccount>,
@@ -126,7 +132,7 @@ async function readable(
   return found;
 }
 
-/** Why payments must not open yet, with what every run has read since the restore. */
+/** Why payments must not open yet, considering what all runs since the restore have read. */
 async function findRejection(
   context: PaymentContext,
   needed: ReadonlyMap<string, NeededAccount>,
@@ -145,7 +151,7 @@ async function findRejection(
   return count === 0 ? undefined : keysUnknown(count);
 }
 
-/** What an operator has to look at, from the store, because a killed run has reported nothing. */
+/** What an operator must look at. Read from the store, because a killed run has reported nothing. */
 async function listed(
   context: PaymentContext,
   from: number,

@@ -10,9 +10,9 @@ import { created, findPayment, paymentCreation } from '../payment-store.ts';
 import { adoptedPayment } from './record.ts';
 
 /**
- * Ends the attempts that the store lacks and that a cardholder could still confirm: each becomes a payment that waits for its
- * cardholder and is canceled, and then ends by the normal way. One that was confirmed meanwhile succeeds, with its item.
- * Safe to repeat. Rejects when the records cannot be read, or an attempt cannot be canceled.
+ * Ends the attempts that the store lacks and that a cardholder could still confirm. Each becomes a canceled payment
+ * that waits for its cardholder, and then ends by the normal code. An attempt that was confirmed meanwhile succeeds,
+ * with its item. Safe to repeat. Rejects if the records cannot be read, or if an attempt cannot be canceled.
  */
 export async function endOpenAttempts(
   context: PaymentContext,
@@ -21,7 +21,7 @@ export async function endOpenAttempts(
   period: Period,
 ): Promise<void> {
   for await (const attempt of processor.openAttempts(period)) {
-    // What the store knows, recovery ends.
+    // Recovery ends the attempts that the store knows.
     if ((await findPayment(context, attempt.paymentId)) === undefined)
       await adopt(context, waitingFor(context, account, attempt));
   }
@@ -31,7 +31,9 @@ export async function endOpenAttempts(
   }
 }
 
-/** Also those that a killed command has adopted. */
+/**
+ * The adopted payments of this processor that wait for their cardholders. Includes those of a command that was killed.
+ */
 async function adoptedAttempts(context: PaymentContext, { name }: ProcessorAccount): Promise<Payment[]> {
   const found: Payment[] = [];
   for await (const { id } of openMarkers(context.engine).list()) {
@@ -51,7 +53,10 @@ function waitingFor(context: PaymentContext, account: ChargeAccount, attempt: Op
   });
 }
 
-/** Commits the payment, its marker, its key and the hold of its item; without what another payment has. */
+/**
+ * Commits the payment, its marker, its key and the hold of its item. Leaves out a key or a hold that another payment
+ * has.
+ */
 async function adopt(context: PaymentContext, payment: Payment): Promise<void> {
   const { id, keyEntry, item } = payment;
   let key = keyEntry === undefined ? [] : [created(paymentKeysSpace, keyEntry, id)];
@@ -68,7 +73,7 @@ async function adopt(context: PaymentContext, payment: Payment): Promise<void> {
     const failure = await context.engine.commit(writes);
     if (failure === undefined) return;
     const failed = writes[failure.write];
-    // Another process was faster.
+    // Another process has adopted the attempt.
     if (failed?.space === paymentsSpace) return;
     if (failed?.space === paymentKeysSpace) key = [];
     else if (failed !== undefined && isItemReservation(failed)) {

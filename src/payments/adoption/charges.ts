@@ -15,19 +15,23 @@ import { adoptedPayment, withItemMade } from './record.ts';
 export interface Adopted {
   readonly paymentId: string;
   readonly chargeId: string;
-  /** `payment`: the store lacked it; `key`: with its idempotency key; `outcome`: the store had it open or declined; `refund`. */
+  /**
+   * `payment` and `payment with its key`: the store lacked the payment, and now has it without or with its idempotency
+   * key. `outcome`: the store had the charge as open or declined. `refund`: the store lacked a refund.
+   */
   readonly what: 'payment' | 'payment with its key' | 'outcome' | 'refund';
-  /** In the smallest unit of the currency; of a refund, what the store lacked. */
+  /** In the smallest unit of the currency. For a refund, the amount that the store lacked. */
   readonly amount: number;
   readonly currency: string;
-  /** The item that was made with it. */
+  /** The item that was made in the same commit. */
   readonly item?: PaidItem;
 }
 
 /**
- * Brings the store up to the processor's records of a period: charges of ours that it lacks become payments, with the items of
- * their routes, charges that it believes open or declined end as they did, and refunds that it lacks are noted. Requests
- * nothing. Safe to repeat, and in several processes at once. Rejects when the records cannot be read to their end.
+ * Brings the store up to date with the processor's records of a period. Missing charges become payments, with the items
+ * of their routes. Charges that the store has as open or declined get their real outcome. Missing refunds are recorded.
+ * No charge and no refund is requested. Safe to repeat, and to run in several processes at once. Rejects if the records
+ * cannot be read to their end.
  */
 export async function* adoptCharges(
   context: PaymentContext,
@@ -82,7 +86,8 @@ function recordPayment(
 /**
  * Commits the payment with its charge id, its idempotency key and its item.
  *
- * @returns the payment, and whether its idempotency key is known now; undefined if another process has adopted it meanwhile
+ * @returns the payment, and whether its idempotency key is known now; undefined if another process has adopted the
+ *   payment meanwhile
  */
 async function create(
   context: PaymentContext,
@@ -114,10 +119,11 @@ function withItemState(payment: Payment, state: PaidItem['state']): Payment {
 }
 
 /**
- * Another payment of the store has the key of a charge. It has lost the key since the backup, which happens only when it turned out that
- * nothing was charged for it. Recovery must not charge it now: the charge was made for the request that repeated the key.
+ * Takes the idempotency key of an adopted charge from the payment that has the key in the restored store. After the
+ * backup, that payment gave up its key, which happens only if nothing was charged for it. So it is canceled: recovery
+ * must not charge it, because the repeated request was charged instead.
  *
- * @returns the write that takes the key; none if the other payment was charged all the same: then its response stays the one of the key
+ * @returns the write that takes the key; none if the other payment was charged after all, and so keeps the key
  */
 async function takenKey(context: PaymentContext, key: Write, id: string): Promise<Write[]> {
   const holder = await context.engine.get(key.space, key.id);
@@ -131,8 +137,8 @@ async function takenKey(context: PaymentContext, key: Write, id: string): Promis
 }
 
 /**
- * Notes what the store lacks of the refunds of a charge, and deletes the item where the payment says so. While a refund of ours
- * is open, recovery finds out its outcome.
+ * Records the refunds of a charge that the store lacks, and deletes the item if the payment's rules say so. Records
+ * nothing while a refund of the payment is open, because recovery finds out the outcome of that refund.
  *
  * @returns the amount that the store lacked
  */
@@ -154,7 +160,9 @@ async function noteRefunds(
   return lacking;
 }
 
-/** @param total all refunds of the charge, which name this one: a repetition notes it once */
+/**
+ * @param total the sum of all refunds of the charge. It is part of the id, so a repeated run records the refund once
+ */
 function adoptedRefund(chargeId: string, total: number, amount: number): Refund {
   const id = `adopted_${chargeId}_${total}`;
   return { id, state: 'succeeded', amount, createdAt: new Date().toISOString() };

@@ -7,15 +7,15 @@ import { awaitedItem, made } from '../fulfilment.ts';
 import { isItemRevoked } from '../item-revocation.ts';
 import { type ItemProblem, madeAt, type Payment } from '../payment.ts';
 
-/** The record of a payment that the store lacked, from what the processor's records say of it. */
+/** Makes the record of a payment that the store lacked from the processor's records. */
 
-/** The route of a charge whose records do not name one: that of the examples and of most services. */
+/** The assumed route of a charge whose records do not name one. The examples and most services use this name. */
 const adoptedRoute = 'charge';
 
 /**
- * The payment of a charge or of an attempt, with the item that its route sells; the item is not made yet.
+ * The payment of a charge or an attempt, with the item that its route sells. The item is not made yet.
  *
- * @param rest what the two differ in
+ * @param rest the fields that differ between a charge and an attempt
  */
 export function adoptedPayment(
   context: Items,
@@ -48,8 +48,8 @@ export function adoptedPayment(
 type Items = Pick<PaymentContext, 'routes' | 'itemWrite'>;
 
 /**
- * The payment with the item that its route sells, from the metadata in the processor's records; or with the reason why the
- * item is not known.
+ * Adds the item that the payment's route sells, from the metadata in the processor's records, or the reason why the
+ * item is unknown.
  *
  * @param route undefined if the processor's records do not name it
  */
@@ -68,7 +68,10 @@ function withItem(context: Items, payment: Payment, route: string | undefined): 
   }
 }
 
-/** The payment of a charge that has succeeded, and the write that makes its item; none if its money was returned. */
+/**
+ * The payment of a charge that has succeeded, and the write that makes its item. There is no write if the money was
+ * returned.
+ */
 export function withItemMade(context: Items, payment: Payment): { payment: Payment; write?: Write } {
   const { item } = payment;
   if (item === undefined) return { payment };

@@ -14,11 +14,12 @@ import { endAuthentication } from './look-up.ts';
 import { markForReview, settleCharge } from './settle.ts';
 
 /**
- * Finds out what became of a charge that waits for the cardholder. A success settles it. Every other end is final only once
- * the processor has canceled the attempt: until then the cardholder's page could still confirm it, also with another card.
- * So a failed authentication, the deadline and the shop's cancellation cancel first and then decline.
+ * Finds out what became of a charge that waits for its cardholder. A success settles the charge. Before any other end,
+ * the attempt is canceled at the processor, because the cardholder's page could still confirm it, even with another
+ * card. So a failed authentication, the deadline and the shop's cancellation first cancel the attempt and then decline
+ * the charge.
  *
- * @param eventId the processor's event that is the reason for the look-up
+ * @param eventId the processor's event that caused the look-up
  * @returns the payment afterwards, which may still wait
  */
 export async function resolveAuthentication(
@@ -36,11 +37,11 @@ export async function resolveAuthentication(
 }
 
 /**
- * Looks a charge up that waits for its cardholder, when a caller retrieves the payment, finds it by its idempotency key, or
- * repeats the request. Callers at the same time share one look-up, in this process and in all others of the store, and the
- * processor is called about once a second for each payment.
+ * Looks up a charge that waits for its cardholder. This happens when a caller retrieves the payment, finds it by its
+ * idempotency key, or repeats the request. Concurrent callers in all processes share one look-up, so the processor is
+ * called about once a second for each payment.
  *
- * @returns the payment after the look-up; unchanged if none may start now, or if the processor takes too long
+ * @returns the payment after the look-up; unchanged if no look-up may start now, or if the processor takes too long
  */
 export async function refreshAuthentication(context: PaymentContext, payment: Payment): Promise<Payment> {
   if (payment.state !== 'requires_action') return payment;
@@ -64,7 +65,7 @@ async function lookUp(context: PaymentContext, payment: Payment): Promise<Paymen
   }
 }
 
-/** Records that this process looks the charge up, unless another one does, or has just done so. */
+/** Records that this process looks the charge up, unless another process does so or has just done so. */
 function begin(
   context: Pick<PaymentContext, 'engine' | 'now'>,
   known: Payment,
@@ -93,13 +94,19 @@ async function othersResult(
   return payment;
 }
 
-/** Whether a look-up is under way. Its result counts an attempt; without one for this long, its process has died. */
+/**
+ * Whether a look-up is under way. Its result increases `attempts`. If that does not happen in time, the process that
+ * looks up has died.
+ */
 function isLookedUp({ state, authentication, attempts }: Payment, now: number): boolean {
   if (state !== 'requires_action' || authentication?.lookUp?.attempts !== attempts) return false;
   return sinceLookUp(authentication, now) < authenticationLookUpMsMax;
 }
 
-/** Milliseconds since the last look-up began. The clocks of two machines may differ a little; a time far ahead is not believed. */
+/**
+ * Milliseconds since the last look-up began. The clocks of two machines may differ a little; a time far in the future
+ * is ignored.
+ */
 function sinceLookUp({ lookUp }: Authentication, now: number): number {
   const ms = lookUp === undefined ? Infinity : now - lookUp.at;
   return ms < -clockStepMsMax ? Infinity : ms;

@@ -18,7 +18,7 @@ export interface RequestedDetails {
   readonly receiptEmail?: string | undefined;
 }
 
-/** Throws `invalid_request` with the field's name; no message repeats what was sent. */
+/** Throws `invalid_request` with the field's name. No message repeats a value that was sent. */
 export function checkDetails(details: RequestedDetails): RequestedDetails {
   const { description, statementDescriptorSuffix, receiptEmail } = details;
   if (description !== undefined) checkDescription(description);
@@ -51,7 +51,7 @@ function checkSuffix(text: string): void {
   rejectCardNumber('statement_descriptor_suffix', text, 'any');
 }
 
-/** Checks the shape only: whether the mailbox exists shows when the processor writes to it. */
+/** Checks the form only. Whether the mailbox exists turns out when the processor sends to it. */
 function checkEmail(text: string): void {
   const [localPart = '', domain = '', ...rest] = text.split('@');
   const isAddress =
@@ -68,7 +68,7 @@ function checkEmail(text: string): void {
   rejectCardNumber('receipt_email', text, 'any');
 }
 
-/** Undefined if the processor is sent nothing beside the charge itself. */
+/** What the record stores of the details; undefined if the request has none of them and no metadata. */
 export function storedDetails(
   { sealer }: { readonly sealer: Sealer },
   paymentId: string,
@@ -100,7 +100,7 @@ export function sentDetails(
   };
 }
 
-/** Erases the email address of an ended payment; its digest stays, to recognize a repeated request. */
+/** Erases the email address of an ended payment. Its digest stays, to recognize a repeated request. */
 export function withoutReceiptEmail(payment: Payment): Payment {
   if (payment.details?.sealedReceiptEmail === undefined) return payment;
   const { sealedReceiptEmail: _erased, ...details } = payment.details;

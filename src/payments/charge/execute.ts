@@ -18,7 +18,10 @@ import { cancelCharge, chargeLookup, closeDecline } from './look-up.ts';
 import type { ObservedOutcome, Outcome } from './outcome.ts';
 import { markForReview, settleCharge } from './settle.ts';
 
-/** The second step of a charge that this process owns: calls the processor once, and cancels the attempt of a decline. */
+/**
+ * The second step of a charge that this process owns: calls the processor once, and cancels the attempt if the card is
+ * declined.
+ */
 export async function requestCharge(
   context: PaymentContext,
   payment: Payment,
@@ -49,10 +52,11 @@ export async function settleReply(
 }
 
 /**
- * Resumes a charge without an owner. While a caller may still want it and the processor is sure to remember its key, the
- * charge is requested again with the same key; if its outcome stays unknown, it is looked up at the processor. A charge
- * that no caller wants any more is canceled. Once the processor may have forgotten the key, the charge is only looked up:
- * a repeated request could charge twice. A charge that waits for its cardholder is only looked up or canceled.
+ * Resumes a charge without an owner. While a caller may still want it and the processor is sure to remember its key,
+ * the charge is requested again with the same key. If its outcome stays unknown, it is looked up at the processor. A
+ * charge that no caller wants any more is canceled. Once the processor may have forgotten the key, the charge is only
+ * looked up, because a repeated request could charge twice. A charge that waits for its cardholder is only looked up or
+ * canceled.
  */
 export async function resumeCharge(context: PaymentContext, payment: Payment): Promise<void> {
   await context.traces.charge({ name: 'recover_charge' }, async (trace) => {

@@ -5,11 +5,11 @@ import type { Payment } from '../payment.ts';
 import { describeOutcome, isConclusive, measureAge, unknownAfter } from '../resolve-outcome.ts';
 import { isOpenDecline, type Outcome } from './outcome.ts';
 
-/** The questions about a charge that request none: look it up, cancel it. */
+/** The calls to a processor that request no charge: look it up, cancel it. */
 
 type Clock = Pick<PaymentContext, 'now'>;
 
-/** By what the processor finds the charge of a payment. */
+/** What the processor needs to find the charge of a payment. */
 export function chargeLookup({ now }: Clock, processor: Processor, payment: Payment): SoughtCharge {
   const { authentication } = payment;
   const requestedFrom = Date.parse(payment.createdAt);
@@ -24,8 +24,8 @@ export function chargeLookup({ now }: Clock, processor: Processor, payment: Paym
 }
 
 /**
- * No charge is requested after its end or its cancellation, nor after the processor may have forgotten its key. In milliseconds
- * since 1970.
+ * The time of the last possible request of a charge, in milliseconds since 1970. No charge is requested after
+ * `retryUntil`, after its cancellation, or after the processor may have forgotten its key.
  */
 export function lastRequestAt(
   { keyLifeMs }: Pick<Processor, 'keyLifeMs'>,
@@ -37,7 +37,7 @@ export function lastRequestAt(
   return Math.max(requestedFrom, Math.min(retryUntil, canceledAt, requestedFrom + keyLifeMs));
 }
 
-/** Asks the processor to cancel the charge. @param urgent for a decline whose buyer waits */
+/** Asks the processor to cancel the charge. @param urgent set while the buyer waits for the response to a decline */
 function cancel(
   { now }: Clock,
   processor: Processor,
@@ -53,9 +53,10 @@ function cancel(
 }
 
 /**
- * A decline whose attempt can still succeed counts only once the processor has canceled the attempt. So this cancels it.
+ * Cancels the attempt of a decline if it can still succeed. Such a decline counts only once the processor has canceled
+ * the attempt.
  *
- * @returns any other outcome unchanged; otherwise `canceled` with the decline, `succeeded` if the buyer was faster, or `unknown`
+ * @returns `canceled` with the decline, `succeeded` if the buyer was faster, or `unknown`; any other outcome unchanged
  */
 export async function closeDecline(
   clock: Clock,
@@ -72,8 +73,8 @@ export async function closeDecline(
 }
 
 /**
- * Cancels a charge at the processor, or returns its outcome. Once the processor may have forgotten the key, a cancellation
- * cannot block it: then the charge is only looked up.
+ * Cancels a charge at the processor, or returns its outcome. Once the processor may have forgotten the key, a
+ * cancellation cannot block a late request, so the charge is only looked up.
  */
 export async function cancelCharge(clock: Clock, processor: Processor, payment: Payment): Promise<Outcome> {
   if (!measureAge(payment.createdAt, clock.now(), processor).isKeyRemembered) {
@@ -87,9 +88,10 @@ export async function cancelCharge(clock: Clock, processor: Processor, payment: 
 }
 
 /**
- * Looks up an attempt that waits for its cardholder, and cancels it if it failed, is too late, or is not wanted.
+ * Looks up an attempt that waits for its cardholder. Cancels it if it failed, if its time is over, or if the shop has
+ * canceled the payment.
  *
- * @returns `succeeded`, `canceled`, or what does not end the charge
+ * @returns `succeeded`, `canceled`, or an outcome that does not end the charge
  */
 export async function endAuthentication(
   clock: Clock,

@@ -15,7 +15,7 @@ import type { ItemPolicy } from '../payment-routes.ts';
 import { storedDetails } from './details.ts';
 import type { CheckedChargeRequest } from './request.ts';
 
-/** What the service has found out for a request. */
+/** What the service has determined for a request. */
 interface Facts {
   readonly account: ChargeAccount;
   readonly price: PaymentPrice | undefined;
@@ -24,7 +24,10 @@ interface Facts {
   readonly sold: ItemPolicy | undefined;
 }
 
-/** The record of a payment as it is reserved, before its processor is called. Throws `invalid_request` if its item lacks metadata. */
+/**
+ * The record of a payment before its processor is called. Throws `invalid_request` if the metadata lacks a value that
+ * the item needs.
+ */
 export function newPayment(
   context: Pick<PaymentContext, 'now' | 'retryMs' | 'sealer'>,
   request: CheckedChargeRequest,

@@ -4,7 +4,7 @@ import type { Write } from '../../storage/engine.ts';
 import type { ChargeState } from '../charge-state.ts';
 import type { Payment } from '../payment.ts';
 
-/** The outcome of a charge: the processor's, or that it was canceled before it was made. */
+/** The outcome of a charge: the one that the processor reports, or a cancellation before the charge was made. */
 export type Outcome = ChargeOutcome | Canceled;
 
 /** The decline codes of the service itself. */
@@ -18,7 +18,7 @@ interface Canceled {
    * processor's code for an authentication that failed.
    */
   readonly declineCode: OwnDeclineCode | (string & {});
-  /** The decline of the attempt that was canceled after it; absent if it was canceled for another reason. */
+  /** The decline after which the attempt was canceled; absent if it was canceled for another reason. */
   readonly declined?: Declined;
 }
 
@@ -37,9 +37,9 @@ export interface ObservedOutcome {
 }
 
 /**
- * What may be concluded from an observed outcome. A rejection counts only while its request is the only one: once another
- * process has claimed the charge and may have requested it again, the rejection proves nothing about that request, and the
- * charge is looked up. A decline counts only once its attempt is canceled.
+ * What an observed outcome proves. A rejection counts only while its request is the only one. Once another process has
+ * claimed the charge and may have requested it again, the rejection proves nothing about that request, and the charge
+ * is looked up. A decline counts only once its attempt is canceled.
  */
 export function finalOutcome(payment: Payment, { outcome, basis }: ObservedOutcome): Outcome {
   const { state, authentication } = payment;
@@ -60,19 +60,22 @@ export function stateAfter({ state }: Payment, { kind }: Outcome): ChargeState {
   return state === 'requires_action' ? state : 'in_doubt';
 }
 
-/** Whether the outcome does not end a charge. */
+/** Whether the charge stays open after this outcome. */
 export function isOpenEnded({ kind }: Outcome): boolean {
   return kind === 'unknown' || kind === 'requires_action';
 }
 
-/** A decline after which the attempt can still succeed: the buyer can come back to it, also with another card. */
+/** A decline after which the attempt can still succeed: the buyer can return to it, even with another card. */
 export function isOpenDecline({ returnUrl }: Payment, outcome: Outcome): outcome is OpenDecline {
   return returnUrl !== undefined && outcome.kind === 'declined' && outcome.openAttemptId !== undefined;
 }
 
 type OpenDecline = Declined & { readonly openAttemptId: string };
 
-/** What the processor has taken, if that is not the amount of the payment: then neither side's figure counts as true. */
+/**
+ * The money that the processor has taken, if it differs from the amount of the payment. Then neither figure counts as
+ * true.
+ */
 export function otherAmount({ amount, currency }: Payment, outcome: Outcome): Money | undefined {
   if (outcome.kind !== 'succeeded' || outcome.taken === undefined) return undefined;
   const { taken } = outcome;

@@ -11,8 +11,8 @@ import { type CheckedChargeRequest, differingField, type UncheckedChargeRequest 
 import { currentResponse, type PaymentResponse } from './response.ts';
 
 /**
- * Returns the response of the first request to a repeated one. While the first is running, it waits; and a payment that waits
- * for its cardholder is looked up, so that the response is the outcome as soon as there is one.
+ * Answers a repeated request with the response of the first one. Waits while the first request is running. A payment
+ * that waits for its cardholder is looked up, so that the response has the outcome as soon as there is one.
  */
 export async function replay(
   context: PaymentContext,
@@ -74,8 +74,8 @@ export function traceReplay(
 const pollMs = 25;
 
 /**
- * Waits while the first request with the same key is running, also in another process.
- * Throws `idempotency_key_in_use` when that takes too long.
+ * Waits while the first request with the same key is running, in this process or another. Throws
+ * `idempotency_key_in_use` if that takes too long.
  *
  * @param look returns undefined while the first request is running
  */

@@ -24,29 +24,29 @@ export interface UncheckedChargeRequest extends RequestedDetails {
   readonly token: string;
   readonly metadata?: Metadata | undefined;
   readonly returnUrl?: string | undefined;
-  /** Origins that the caller may return to, beside those of the route. */
+  /** Origins to which the cardholder may return, in addition to those of the route. */
   readonly returnOrigins?: ReturnOrigins;
   readonly idempotencyKey: string | undefined;
   /**
-   * Whether only a route with a price may take this charge. A publishable API key sends what the buyer's browser says, so its
-   * charge needs one.
+   * Whether this charge needs a route with a price. True for a publishable API key, because the buyer's browser writes
+   * its requests.
    */
   readonly needsPrice: boolean;
   /** The scope of idempotency keys: the id of the API key, or empty if callers have none. */
   readonly caller: string;
-  /** The address whose tried cards are counted (`card-testing.ts`); undefined if they are not. */
+  /** The address whose tried cards are counted (`card-testing.ts`); undefined if none are counted. */
   readonly buyerAddress?: string | undefined;
   readonly requestId: string;
   /** The caller's header (W3C Trace Context). */
   readonly traceparent?: string | undefined;
 }
 
-/** The same request after validation: the amount is in the smallest unit of the currency, and the currency in upper case. */
+/** The request after validation: the amount is in the smallest unit of the currency, and the currency in upper case. */
 export interface CheckedChargeRequest extends UncheckedChargeRequest {
   readonly isChecked: true;
 }
 
-/** Throws `invalid_request` with the field's name; no message repeats what was sent. */
+/** Throws `invalid_request` with the field's name. No message repeats a value that was sent. */
 export function checkChargeRequest(
   request: UncheckedChargeRequest,
   policy: RoutePolicy,
@@ -67,7 +67,7 @@ export function checkChargeRequest(
 }
 
 function checkCurrency(text: string, { currencies }: RoutePolicy): string {
-  // Only ASCII: other letters may become ASCII in upper case.
+  // ASCII only, because some other letters become ASCII letters in upper case.
   const currency = /^[A-Za-z]{3}$/.test(text) ? text.toUpperCase() : '';
   if (currencyExponent(currency) === undefined) {
     throw invalidRequest('currency', 'currency must be a three-letter ISO 4217 code, for instance EUR.');
@@ -107,8 +107,9 @@ function checkAmount(
 }
 
 /**
- * Converts a decimal amount exactly to the smallest unit; NaN if it has too many decimals. It works on the decimal digits:
- * in binary 1.1 × 100 is 110.00000000000001. The HTTP layer rejects numbers that lose digits when parsed.
+ * Converts a decimal amount exactly to the smallest unit; NaN if it has too many decimals. It works on the decimal
+ * digits, because in binary 1.1 × 100 is 110.00000000000001. The HTTP layer rejects numbers that lose digits when
+ * parsed.
  */
 export function minorUnits(amount: number, exponent: number): number {
   const match = /^(-?\d+)(?:\.(\d+))?$/.exec(String(amount));
@@ -126,7 +127,7 @@ function checkToken(token: string): string {
   return token;
 }
 
-/** The service sends its payment id to the processor under such a key, beside the caller's metadata. */
+/** The service sends the payment id to the processor under such a key, together with the caller's metadata. */
 const ownMetadataPrefix = 'counterfoil_';
 
 export function checkMetadata(metadata: Metadata): Metadata {
@@ -181,7 +182,7 @@ export function checkIdempotencyKey(text: string | undefined, param = 'Idempoten
 export function differingField(payment: Payment, request: CheckedChargeRequest): string | undefined {
   if (payment.amount !== request.amount) return 'amount';
   if (payment.currency !== request.currency) return 'currency';
-  // The processor's records do not have the rest.
+  // The processor's records do not have the other fields.
   if (payment.isAdopted) return undefined;
   if (payment.tokenDigest !== tokenDigest(payment.id, request.token)) return 'token';
   if (payment.returnUrl !== request.returnUrl) return 'return_url';
@@ -189,7 +190,7 @@ export function differingField(payment: Payment, request: CheckedChargeRequest):
   return differingDetail(payment, request);
 }
 
-/** Ignores the sequence of the keys. */
+/** Ignores the order of the keys. */
 function sameMetadata(a: Metadata = {}, b: Metadata = {}): boolean {
   const entries = Object.entries(a);
   return entries.length === Object.keys(b).length && entries.every(([key, value]) => b[key] === value);
@@ -202,8 +203,8 @@ export type ReturnOrigins = readonly string[] | 'loopback';
 const plain = /^[\x21-\x5b\x5d-\x7e]+$/;
 
 /**
- * Checks where the cardholder's bank sends them back to: an absolute URL on an origin of the caller's key or of the route
- * (OWASP, Unvalidated Redirects and Forwards). Throws `invalid_request`.
+ * Checks the URL to which the bank returns the cardholder. It must be absolute, on an origin of the caller's key or of
+ * the route (OWASP, Unvalidated Redirects and Forwards). Throws `invalid_request`.
  *
  * @returns the URL as a browser writes it
  */

@@ -34,7 +34,10 @@ export async function findEarlier(
   return earlier;
 }
 
-/** The entry of the request's idempotency key: the caller's, or its single-use token; undefined if it has none. */
+/**
+ * The entry of the request's idempotency key. The key is the caller's, or else the single-use token; undefined if the
+ * request has neither.
+ */
 export function keyEntryFor(
   { caller, processor: name, route, idempotencyKey, token }: CheckedChargeRequest,
   processor: Processor,
@@ -50,12 +53,12 @@ export interface Agreement {
 }
 
 /**
- * Compares a new payment with the price of its route. If it differs, an equal request that was sent at the same time may
- * have been reserved before the price changed: then that payment is returned.
+ * Compares a new payment with the price of its route. If they differ, an equal request of the same time may have been
+ * reserved before the price changed. Then this returns the payment of that request.
  *
  * Throws as `Prices.agree` does.
  *
- * @param isChanged whether the reservation has found another price
+ * @param isChanged whether the reservation has found that the price has changed
  */
 export async function agreePrice(
   context: Pick<PaymentContext, 'engine' | 'prices'>,
@@ -73,19 +76,21 @@ export async function agreePrice(
   }
 }
 
-/** What the reservation of a payment has found out. */
+/** The result of the reservation of a payment. */
 export type Reservation =
   | { readonly kind: 'reserved' }
   /** Another payment has its key. */
   | { readonly kind: 'earlier'; readonly payment: Payment }
-  /** Whether it is reserved is unknown: recovery may charge it, so the response must not say that it failed. */
+  /**
+   * It is unknown whether the payment is reserved. Recovery may charge it, so the response must not say that it failed.
+   */
   | { readonly kind: 'uncertain' };
 
 /**
- * The first step: one commit stores the payment with its key, the hold of its item and its marker, unless the price has changed.
- * Throws `item_exists`, and the errors of `agree`.
+ * The first step: one commit stores the payment with its key, the hold of its item and its marker, unless the price has
+ * changed. Throws `item_exists` and the errors of `agree`.
  *
- * @param agree compares a price that has changed
+ * @param agree compares the payment with the changed price
  */
 export async function reserve(
   context: PaymentContext,
@@ -132,7 +137,7 @@ async function commitReservation(
     if (failed.kind === 'check') {
       const { earlier, price } = await agree();
       if (earlier !== undefined) return earlier;
-      // It has changed back, or its text has: the amount is the same.
+      // The amount is the same: the price has changed back, or only its text has changed.
       checks = price?.checks ?? [];
       continue;
     }
@@ -143,14 +148,16 @@ async function commitReservation(
     }
     if (failed.space !== paymentKeysSpace) throw new Error(`payment id ${id} was given out twice`);
     const earlier = await findPaymentByKey(context, failed.id);
-    // The earlier payment may have released the key meanwhile: then try again.
+    // If the earlier payment has released the key meanwhile, try again.
     if (earlier !== undefined) return earlier;
   }
 }
 
 /**
- * The previous holder may have created the item. Then this deletes the payment, because the processor was not called, and
- * throws `item_exists`. @returns false if deleting failed: then recovery may still charge it
+ * Checks that the previous holder has not made the item. If it has, this deletes the payment, because the processor was
+ * not called yet, and throws `item_exists`.
+ *
+ * @returns false if deleting failed: then recovery may still charge the payment
  */
 async function isStillFree(
   context: Pick<PaymentContext, 'engine' | 'itemWrite'>,
@@ -178,16 +185,18 @@ async function isStillFree(
   }
 }
 
-/** Most payments under way end within seconds. */
+/** Most open payments end within seconds. */
 const heldRetryAfterSeconds = 5;
 
 type Store = Pick<PaymentContext, 'engine' | 'processors' | 'now'>;
 
-/** @returns the error for an item that another payment holds; undefined if a leftover hold was removed: try again */
+/**
+ * @returns the error for an item that another payment holds; undefined if a leftover hold was removed: then try again
+ */
 async function itemIsHeld(store: Store, reservation: Write): Promise<ServiceError | undefined> {
   const holder = await store.engine.get(awaitedSpace, reservation.id);
   const payment = holder === undefined ? undefined : await findPayment(store, holder);
-  // A process may have died between the two commits of an override.
+  // The hold is left over if a process died between the two commits of an override.
   if (payment?.item !== undefined && payment.item.state !== 'awaited') {
     const { id } = reservation;
     await store.engine.commit([{ kind: 'delete', space: awaitedSpace, id, ifValue: payment.id }]);
@@ -201,7 +210,7 @@ async function itemIsHeld(store: Store, reservation: Write): Promise<ServiceErro
   return new ServiceError('item_exists', { param: 'metadata', message, retryable: true, retryAfterSeconds });
 }
 
-/** A sentence for the next buyer. */
+/** Tells the next buyer when the hold ends: a sentence, or an empty text. */
 function whenFree({ processors, now }: Store, payment: Payment | undefined): string {
   const processor = processors.get(payment?.processor ?? '');
   if (payment === undefined || processor === undefined) return '';
@@ -213,8 +222,8 @@ function whenFree({ processors, now }: Store, payment: Payment | undefined): str
 }
 
 /**
- * Until when an open payment holds its item at the latest, if its processor responds: a success makes the item, and everything
- * else is canceled at the processor, which may take some time. In milliseconds since 1970.
+ * The latest time until which an open payment holds its item if its processor responds, in milliseconds since 1970. A
+ * success makes the item; every other charge is canceled at the processor, which may take some time.
  */
 function heldUntil(processor: Processor, payment: Payment): number {
   const { authentication, cancelRequestedAt } = payment;

@@ -7,7 +7,7 @@ import type { Payment } from '../payment.ts';
 import { deriveClientSecret, openNextAction } from '../public-payment.ts';
 import type { Outcome } from './outcome.ts';
 
-/** An error also has the documented `message` field of the payment endpoint. */
+/** Errors of the payment endpoint also have its documented `message` field. */
 export const chargeErrorFields: LegacyErrorFields = (message) => ({ message: { message } });
 
 export function successResponse(chargeId: string): StoredResponse {
@@ -70,7 +70,10 @@ const canceledMessages: Readonly<Record<string, string>> = {
     'The cardholder did not authenticate the payment in time; nothing was charged. To charge, send a new request.',
 };
 
-/** Without a key or a single-use token, a repeated request would be another payment, so the message must not suggest it. */
+/**
+ * The message suggests a repeated request only if it has a key or a single-use token. Without them, a repeated request
+ * would be another payment.
+ */
 function outcomeUnknown({ keyEntry, retryUntil, cancelRequestedAt }: Payment): ServiceError {
   const until = new Date(retryUntil).toISOString();
   const end =
@@ -105,11 +108,11 @@ export interface PaymentResponse extends StoredResponse {
   readonly retryAfterSeconds?: number;
   /** Whether it is the first response to a card that is declined or invalid, as card testing causes them. */
   readonly countsAsCardTest: boolean;
-  /** The secret that reads this payment; derived when it is called. */
+  /** Derives the secret that reads this payment. */
   readonly clientSecret: () => string;
 }
 
-/** The payment's response now: the stored one, what the cardholder must do next, or that its outcome is unknown. */
+/** The payment's current response: the stored one, the cardholder's next action, or that the outcome is unknown. */
 export function currentResponse(
   context: Pick<PaymentContext, 'sealer'>,
   payment: Payment,

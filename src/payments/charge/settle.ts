@@ -10,7 +10,7 @@ import { type ObservedOutcome, otherAmount, otherAmountDetail } from './outcome.
 import { reviewResponse } from './response.ts';
 import { settlement, withoutSecrets } from './settlement.ts';
 
-/** Writes of a settlement that may be left out one after another: the item, its hold and the charge id. */
+/** How many writes of a settlement may be left out, one after another: the item, its hold and the charge id. */
 const rejectedMax = 3;
 
 /**
@@ -42,20 +42,20 @@ export async function settleCharge(
     }
     const { write } = failed;
     last = write === undefined ? undefined : before;
-    // Another card of the address was counted meanwhile: one of the two commits is always made.
+    // Another card of the address was counted meanwhile. Of two such commits, one always succeeds.
     if (write === undefined || context.cardTesting.isCount(write)) continue;
-    // The item or the charge id exists meanwhile. The money has moved anyway, so try again without that write.
+    // The item or the charge id exists by now. The money has moved anyway, so try again without that write.
     rejected.push(write);
     if (rejected.length > rejectedMax) throw failed;
   }
 }
 
-/** Releases the hold of an override. If this fails, the item's next buyer removes the hold. */
+/** Releases the hold that an override took. If this fails, the item's next buyer removes the hold. */
 async function releaseHold(context: Pick<PaymentContext, 'engine'>, { item, id }: Payment): Promise<void> {
   if (item?.state === 'made') await context.engine.commit(releaseItem({ ...item, state: 'awaited' }, id));
 }
 
-/** Ends a charge with an outcome that cannot be determined. Only a later event from the processor can still change it. */
+/** Ends a charge whose outcome cannot be determined. Only a later event from the processor can still change it. */
 export async function markForReview(
   context: Pick<PaymentContext, 'engine' | 'log' | 'metrics'>,
   id: string,
@@ -87,7 +87,7 @@ function report(
     log.error('charge_of_another_amount', { payment_id, processor, state, detail, ...event });
   }
   if (state === before && state !== 'in_doubt') return;
-  // Count a charge that stays in doubt once.
+  // A charge that stays in doubt is counted once.
   if (state !== before) metrics.charge(processor, route, state);
   const detail = 'detail' in outcome ? outcome.detail : undefined;
   log.info('charge', { request_id: payment.requestId, payment_id, processor, state, detail, ...event });

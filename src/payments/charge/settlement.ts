@@ -23,10 +23,10 @@ import {
 import { responseTo, reviewResponse } from './response.ts';
 
 /**
- * What an observed outcome changes in a charge: the only place that decides it. A known outcome does not change, except that proof
- * of a success overrides a decline.
+ * Decides, as the only place, what an observed outcome changes in a charge. A known outcome does not change, except
+ * that proof of a success overrides a decline.
  *
- * @param rejected writes that failed because somebody else has made the item or noted the charge: they are left out
+ * @param rejected writes to leave out: they failed because the item or the charge id exists already
  * @returns undefined if nothing changes
  */
 export function settlement(
@@ -69,7 +69,10 @@ export function settlement(
   };
 }
 
-/** Money has moved, but not the amount of the payment: a person decides, and its item stays held for it until then. */
+/**
+ * The money that moved is not the amount of the payment. A person must decide, and the payment holds its item until
+ * then.
+ */
 function inReview(
   payment: Payment,
   observed: ObservedOutcome,
@@ -91,7 +94,10 @@ function inReview(
   };
 }
 
-/** The charge waits for its cardholder: nobody needs its token any more, and recovery looks it up until its deadline. */
+/**
+ * The charge waits for its cardholder. Its token is no longer needed, and recovery looks the charge up until its
+ * deadline.
+ */
 function waiting(
   context: Pick<SettleChargeContext, 'now' | 'sealer' | 'authenticationMs'>,
   payment: Payment,
@@ -104,7 +110,7 @@ function waiting(
       : undefined);
   const after = { ...withoutToken(payment), ...(authentication && { authentication }) };
   const deadline = authentication?.until ?? 0;
-  // A processor that does not say what the attempt is may be away: then its return must not be missed.
+  // An unknown outcome may mean that the processor is down, so recovery must look often enough to see when it is back.
   const pause: Pause =
     outcome.kind === 'unknown'
       ? { ...nextPause(payment), deadline }
@@ -115,7 +121,10 @@ function waiting(
   };
 }
 
-/** A charge that may be requested again is canceled at the end of that time; one that holds an item must not hold it longer. */
+/**
+ * The pause ends at `retryUntil` at the latest, when the charge is canceled. It is shorter for a charge that holds an
+ * item, so that the hold ends in time.
+ */
 function nextPause(payment: Payment): Pause {
   const { attempts, retryUntil: deadline } = payment;
   return { attempts, deadline, ...(holdsItem(payment) ? { msMax: recoveryDelayOfHoldMsMax } : {}) };
@@ -184,7 +193,10 @@ function chargeNoted({ id, processor, chargeId }: Payment): Write[] {
   return chargeId === undefined ? [] : [chargeCreation(processor, chargeId, id)];
 }
 
-/** Empty if the item is revoked, or the settings no longer allow it: the charge still ends, and the log reports it. */
+/**
+ * Empty if the item is revoked, or if the settings no longer allow it. The charge ends all the same, and the log
+ * reports it.
+ */
 function itemMade(context: Pick<PaymentContext, 'itemWrite'>, payment: Payment): Write[] {
   if (payment.state !== 'succeeded' || isItemRevoked(payment)) return [];
   try {

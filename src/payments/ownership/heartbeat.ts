@@ -6,17 +6,18 @@ import { heartbeatMs, ownerSilenceMsMax } from '../limits.ts';
 const space: Space = 'service:heartbeats';
 
 /**
- * Records which processes are alive, so that another process takes over the charges of a dead one. While a process owns a
- * charge or refund, its counter in `service:heartbeats` goes up. An owner counts as dead when its counter has not changed
- * for `ownerSilenceMsMax`. Only the time that this process has watched counts, so clocks need not agree. Taking over from
- * an owner that only paused is safe: the processor's idempotency key and the payment's state prevent a second charge.
+ * Records which processes are alive, so that another process takes over the charges of a dead one. While a process owns
+ * a charge or refund, its counter in `service:heartbeats` goes up. An owner counts as dead when its counter has not
+ * changed for `ownerSilenceMsMax`. Each process measures this time by its own clock, so clocks need not agree. Taking
+ * over from an owner that only paused is safe: the processor's idempotency key and the payment's state prevent a second
+ * charge.
  */
 export class Heartbeats {
   /** The id of this process. */
   readonly self = randomBytes(9).toString('base64url');
   readonly #engine: Engine;
   readonly #silenceMsMax: number;
-  /** By owner: the last counter, and since when it has not changed. */
+  /** The last counter of each owner, and since when it has not changed. */
   readonly #seen = new Map<string, { readonly count: string; readonly since: number }>();
   readonly #owned = new Set<string>();
   #count = 0;
@@ -28,7 +29,7 @@ export class Heartbeats {
     this.#silenceMsMax = silenceMsMax;
   }
 
-  /** Runs work on a charge or refund and beats until it is done. @param id of its marker */
+  /** Runs work on a charge or refund, and writes heartbeats until it is done. @param id the id of the marker */
   async own<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
     this.#owned.add(id);
     this.#beat ??= setInterval(() => this.#pulse(), heartbeatMs);
@@ -66,8 +67,8 @@ export class Heartbeats {
   /**
    * Whether an owner no longer works on a charge or refund: this process has finished it, or the other process is silent.
    *
-   * @param knownSince when this process first saw this owner on the marker, by `performance.now()`: a process that owns
-   *   nothing does not beat
+   * @param knownSince when this process first saw this owner on the marker, by `performance.now()`. The silence counts
+   *   from then, because a process that owns nothing writes no heartbeats
    */
   hasReleased(owner: string, id: string, knownSince: number): boolean {
     if (owner === this.self) return !this.#owned.has(id);
@@ -75,7 +76,7 @@ export class Heartbeats {
     return performance.now() - since >= this.#silenceMsMax;
   }
 
-  /** Removes the counters of processes that died long ago. @param holding owners that markers still name */
+  /** Removes the counters of processes that died long ago. @param holding the owners that markers still name */
   async forgetOthers(holding: ReadonlySet<string>): Promise<void> {
     const gone = [...this.#seen].filter(
       ([owner, { since }]) =>

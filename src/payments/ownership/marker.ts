@@ -5,8 +5,9 @@ import type { Payment } from '../payment.ts';
 import type { Heartbeats } from './heartbeat.ts';
 
 /**
- * Marks an open charge or refund, under `openId`: its owner, or, without one, the time from which a process may claim it
- * (milliseconds since 1970), and whether it waits for its cardholder. Recovery goes processor by processor.
+ * Marks an open charge or refund; stored under its `openId`. It names the owner. Without an owner, it has the time from
+ * which a process may claim it, in milliseconds since 1970, and whether the charge waits for its cardholder. Recovery
+ * needs the processor's name, because each processor has a queue.
  */
 export type OpenMarker = { readonly processor: string } & (
   | { readonly owner: string }
@@ -43,7 +44,7 @@ export function createMarker({ heartbeats }: Owner, id: string, processor: strin
   return creation(space, id, { processor, owner: heartbeats.self } satisfies OpenMarker);
 }
 
-/** Rejected if another process was faster. */
+/** The engine rejects the write if another process has claimed the marker. */
 export function claimMarker(
   { engine, heartbeats }: Owner & { readonly engine: Engine },
   marker: Stored<OpenMarker>,
@@ -54,10 +55,10 @@ export function claimMarker(
 
 /** When to retry. */
 export interface Pause {
-  /** The pause grows with them. */
+  /** The pause doubles with each attempt. */
   readonly attempts: number;
   readonly msMax?: number;
-  /** If it is ahead, the pause ends then at the latest, in milliseconds since 1970. */
+  /** The latest end of the pause, in milliseconds since 1970, unless this time has passed. */
   readonly deadline?: number;
   /** Whether the charge waits for its cardholder until the deadline. */
   readonly isCardholders?: boolean;
@@ -80,7 +81,7 @@ export function postponeMarker(
   return { kind: 'replace', space: openSpace, id, value: JSON.stringify(marker) };
 }
 
-/** For a refund that had ended and is under way again. */
+/** The write that marks a refund again that had ended and is under way once more. */
 export function restoreMarker({ now }: Clock, id: string, { processor }: Pick<Payment, 'processor'>): Write {
   return creation(space, id, { processor, dueAt: now() + recoveryDelayMsMin } satisfies OpenMarker);
 }

@@ -20,13 +20,16 @@ export function amountRefunded({ refunds = [] }: Payment): number {
   return refunds.reduce((sum, { state, amount }) => (state === 'failed' ? sum : sum + amount), 0);
 }
 
-/** Whether refunds have returned the whole amount; a pending refund may still fail. */
+/** Whether refunds have returned the whole amount. Pending refunds do not count, because they may still fail. */
 export function isFullyRefunded({ amount, refunds = [] }: Payment): boolean {
   const returned = refunds.filter(({ state }) => state === 'succeeded');
   return returned.reduce((sum, refund) => sum + refund.amount, 0) >= amount;
 }
 
-/** True also for a proven charge that needs review because its item could not be made. */
+/**
+ * Whether the charge has moved money. Also true for a proven charge that needs review because its item could not be
+ * made.
+ */
 export function isCharged({ state, chargeId }: Payment): boolean {
   return state === 'succeeded' || (state === 'needs_review' && chargeId !== undefined);
 }
@@ -36,7 +39,7 @@ export function amountRefundable(payment: Payment): number {
   return isCharged(payment) ? Math.max(0, payment.amount - amountRefunded(payment)) : 0;
 }
 
-/** Whether a chargeback has taken the money back: a refund would return it twice, and processors reject it. */
+/** Whether a chargeback has withdrawn the money. A refund would then return it twice, and processors reject it. */
 export function isDisputed({ disputes = [] }: Payment): boolean {
   return disputes.some(({ isWithdrawn }) => isWithdrawn === true);
 }

@@ -20,12 +20,16 @@ export interface CreateRefundRequest {
   readonly processor: string;
   readonly route: string;
   readonly paymentId: string;
-  /** In the unit of the route; without it the whole rest is refunded. */
+  /** In the unit of the route. Without it, everything that is left is refunded. */
   readonly amount: number | undefined;
   readonly idempotencyKey: string | undefined;
   readonly caller: string;
   readonly requestId: string;
-  /** The audit entry of the refund, to commit with its reservation (`audited`). @param refund its amount is in the smallest unit */
+  /**
+   * The audit entry of the refund, to commit with its reservation (`audited`).
+   *
+   * @param refund has its amount in the smallest unit
+   */
   readonly audit: (refund: Pick<Refund, 'id' | 'amount'> & Pick<Payment, 'currency'>) => Write;
 }
 
@@ -66,7 +70,7 @@ export async function refundPayment(
       if (error instanceof CommitUnknown) return undefined;
       throw error;
     });
-    // The refund may be reserved, and then recovery makes it: the response must not say that it failed.
+    // The refund may be reserved, and then recovery makes it. So the response must not say that it failed.
     if (reserving === undefined) return currentRefundResponse(refund, { replayed: false });
     const { payment: reserved, earlier } = reserving;
     return earlier === undefined

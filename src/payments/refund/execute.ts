@@ -28,7 +28,7 @@ export async function executeRefund(
     const settled = await settleRefund(context, payment.id, refundId, { outcome, basis: 'reply' });
     return currentRefundResponse(settled, { replayed: false });
   } catch (error) {
-    // The refund may have been made, but its record says "calling": recovery resolves it.
+    // The refund may have been made although its record says "calling". Recovery resolves it.
     const ids = { payment_id: payment.id, refund_id: refundId };
     context.log.error('refund_not_settled', { ...ids, ...errorFields(error) });
     return currentRefundResponse(refund, { replayed: false });

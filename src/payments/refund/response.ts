@@ -54,7 +54,7 @@ const reviewMessage =
   'The outcome of this refund could not be determined. It may have succeeded: look it up at the payment processor ' +
   'before you refund again.';
 
-/** The refund's response now: the stored one, or that its outcome is unknown. */
+/** The refund's current response: the stored one, or that the outcome is unknown. */
 export function currentRefundResponse(
   { id: refundId, requested, state }: Refund,
   { replayed }: { readonly replayed: boolean },

@@ -14,13 +14,14 @@ export interface ObservedRefund {
   readonly outcome: RefundOutcome;
   /** The processor's event that reported it; absent if the processor was called. */
   readonly eventId?: string;
-  /** As in a charge's `ObservedOutcome` (`charge/outcome.ts`). */
+  /** Like `basis` of a charge's `ObservedOutcome` (`charge/outcome.ts`). */
   readonly basis: 'reply' | 'proof';
 }
 
 /**
  * The third step of a refund: one commit stores the outcome and the exact response, updates the marker, and deletes the
- * item of the payment if the refund revokes it. A transition back changes nothing: another process knows more.
+ * item of the payment if the refund revokes it. A transition that is not legal changes nothing, because another process
+ * already knows more.
  *
  * @returns the refund as it is now
  */
@@ -37,7 +38,7 @@ export async function settleRefund(
   const refund = theRefund(payment, refundId);
   if (isChanged) {
     const { outcome } = observed;
-    // Count a refund that stays open once.
+    // A refund that stays open is counted once.
     if (!isOpen(refund.state) || (refund.requested?.attempts ?? 0) <= 1)
       context.metrics.refund(payment.processor, refund.state);
     if (stateBefore === 'failed')
@@ -103,7 +104,7 @@ function isOpen(state: RefundState): boolean {
   return state === 'calling' || state === 'in_doubt' || state === 'pending';
 }
 
-/** The first response stays, whatever the later outcome of the refund. */
+/** Adds the response to the request. The first response stays, even if the outcome changes later. */
 function withResponse(
   payment: Payment,
   refund: Refund,
@@ -117,7 +118,7 @@ function withResponse(
   return { ...rest, ...key, ...defined({ response }) };
 }
 
-/** A rejection counts only while its request is the only one, as with a charge. */
+/** What an outcome proves. As with a charge, a rejection counts only while its request is the only one. */
 function finalOutcome(
   { state }: Refund,
   outcome: RefundOutcome,
@@ -134,7 +135,7 @@ function stateAfter({ kind }: RefundOutcome): RefundState {
   return kind === 'unknown' ? 'in_doubt' : 'failed';
 }
 
-/** Ends a refund with an outcome that cannot be determined. Only a later event from the processor can still change it. */
+/** Ends a refund whose outcome cannot be determined. Only a later event from the processor can still change it. */
 export async function markRefundForReview(
   context: Pick<PaymentContext, 'engine' | 'log' | 'metrics'>,
   paymentId: string,
