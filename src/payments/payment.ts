@@ -108,7 +108,7 @@ export interface Authentication {
 
 export type Metadata = Readonly<Record<string, string>>;
 
-/** What the request said for the processor alone. */
+/** The optional fields of the request that only the processor uses. */
 export interface PaymentDetails {
   readonly description?: string;
   readonly statementDescriptorSuffix?: string;

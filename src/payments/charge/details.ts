@@ -86,7 +86,10 @@ export function storedDetails(
   };
 }
 
-/** What the processor is sent, the same for every attempt: Stripe rejects a repeated key with other parameters. */
+/**
+ * The details for the processor. They are the same for every attempt, because Stripe rejects a repeated key with other
+ * parameters.
+ */
 export function sentDetails(
   { sealer }: { readonly sealer: Pick<Sealer, 'open'> },
   { id, details = {}, metadata }: Payment,
