@@ -59,7 +59,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'access/': ['access/', 'audit/audit.ts', ...ports, ...shared],
   'payments/': ['payments/', 'secrets/', ...ports, ...shared],
   'tables/': ['tables/', ...ports, ...shared],
-  'sign-in/': ['sign-in/', 'secrets/', 'audit/audit.ts', 'identity/pkce.ts', ...ports, ...shared],
+  'sign-in/': ['sign-in/', 'secrets/', 'audit/audit.ts', ...ports, ...shared],
   'secrets/': ['secrets/', 'audit/audit.ts', ...ports, ...shared],
   'storage/lmdb/': ['storage/lmdb/', ...store, ...shared],
   'storage/lmdb/log/': [...lmdbFiles, ...store, ...shared],

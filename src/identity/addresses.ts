@@ -31,7 +31,7 @@ export class PrivateHosts {
   /** @param named host names, addresses, and networks such as `10.0.0.0/8` */
   constructor(named: readonly string[]) {
     this.#names = new Set(named.map((text) => text.toLowerCase()));
-    this.#networks = named.map(networkOf).filter((network) => network !== undefined);
+    this.#networks = named.map(parseNetwork).filter((network) => network !== undefined);
   }
 
   /** Whether the host of a URL is named, by its name or as an address. */
@@ -66,7 +66,7 @@ export class PrivateHosts {
 /** Metadata services of clouds within otherwise private ranges. */
 const metadataAddresses = ['fd00:ec2::254'];
 
-function networkOf(text: string): Network | undefined {
+function parseNetwork(text: string): Network | undefined {
   try {
     if (text.includes('/')) return ipaddr.parseCIDR(text);
     if (!ipaddr.isValid(text)) return undefined;

@@ -35,15 +35,15 @@ export function asFailure(error: unknown): ProviderFailure {
   if (error instanceof WWWAuthenticateChallengeError)
     return new ProviderFailure('rejected', 'challenge', error);
 
-  const chain = causesOf(error);
+  const chain = causeChain(error);
   const outbound = chain.find((cause) => cause instanceof OutboundError);
   if (outbound !== undefined) return new ProviderFailure('unreachable', `outbound_${outbound.code}`, error);
-  const [code = 'unknown'] = chain.flatMap((cause) => codeOf(cause) ?? []);
-  return new ProviderFailure(reasonOf(code, error), code, error, reportedIssuerOf(chain));
+  const [code = 'unknown'] = chain.flatMap((cause) => errorCode(cause) ?? []);
+  return new ProviderFailure(failureReason(code, error), code, error, reportedIssuer(chain));
 }
 
 /** The issuer of a discovery document that differs from the requested one, for example by a trailing slash. */
-function reportedIssuerOf(chain: readonly unknown[]): string | undefined {
+function reportedIssuer(chain: readonly unknown[]): string | undefined {
   for (const each of chain) {
     const { attribute, body } = (each ?? {}) as {
       readonly attribute?: unknown;
@@ -62,7 +62,7 @@ function reportedIssuerOf(chain: readonly unknown[]): string | undefined {
 /** Long enough for any issuer in use; it appears in the error message of a registration. */
 const reportedCharactersMax = 500;
 
-function reasonOf(code: string, error: unknown): FailureReason {
+function failureReason(code: string, error: unknown): FailureReason {
   if (unreachableCodes.has(code) || /^E[A-Z]+$/.test(code)) return 'unreachable';
   // The key set is missing or not JSON.
   if (error instanceof joseErrors.JOSEError && code === 'ERR_JOSE_GENERIC') return 'unreachable';
@@ -74,7 +74,7 @@ function listedCode(error: string): string {
   return /^[a-z_]{1,40}$/.test(error) ? error : 'unlisted_error';
 }
 
-function causesOf(error: unknown): readonly unknown[] {
+function causeChain(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   for (let each = error; each !== undefined && chain.length < 10; each = (each as Error | null)?.cause) {
     chain.push(each);
@@ -82,7 +82,7 @@ function causesOf(error: unknown): readonly unknown[] {
   return chain;
 }
 
-function codeOf(error: unknown): string | undefined {
+function errorCode(error: unknown): string | undefined {
   const code = (error as { readonly code?: unknown } | null)?.code;
   return typeof code === 'string' && /^[A-Z_]{1,60}$/.test(code) ? code : undefined;
 }

@@ -6,12 +6,17 @@ import {
   Configuration,
   customFetch,
 } from 'openid-client';
-import { profileOf } from './claims.ts';
 import { asFailure } from './failures.ts';
 import { outboundMsMax } from './limits.ts';
 import type { Fetch } from './outbound.ts';
-import { pkceChallenge } from './pkce.ts';
-import { type Client, type IdentityProvider, type ProvenIdentity, ProviderFailure } from './provider.ts';
+import { readProfile } from './profile.ts';
+import {
+  type Client,
+  type IdentityProvider,
+  type ProvenIdentity,
+  ProviderFailure,
+  pkceChallenge,
+} from './provider.ts';
 
 export interface GithubOptions {
   /** `https://github.com`, or the origin of a GitHub Enterprise Server. */
@@ -25,7 +30,7 @@ export interface GithubOptions {
  */
 export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvider {
   const api = origin === 'https://github.com' ? 'https://api.github.com' : `${origin}/api/v3`;
-  const configurationOf = ({ clientId, clientSecret }: Client) => {
+  const configure = ({ clientId, clientSecret }: Client) => {
     const server = {
       issuer: `${origin}/login/oauth`,
       authorization_endpoint: `${origin}/login/oauth/authorize`,
@@ -43,7 +48,7 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
     async discover() {},
 
     async begin(client, { state, codeVerifier }) {
-      return buildAuthorizationUrl(configurationOf(client), {
+      return buildAuthorizationUrl(configure(client), {
         redirect_uri: client.redirectUri,
         scope: client.scopes.join(' '),
         state,
@@ -56,11 +61,11 @@ export function githubProvider({ origin, fetch }: GithubOptions): IdentityProvid
       try {
         const callback = new URL(client.redirectUri);
         callback.search = parameters.toString();
-        const { access_token: token } = await authorizationCodeGrant(configurationOf(client), callback, {
+        const { access_token: token } = await authorizationCodeGrant(configure(client), callback, {
           expectedState: state,
           pkceCodeVerifier: codeVerifier,
         });
-        const user = await userOf(fetch, `${api}/user`, token);
+        const user = await readUser(fetch, `${api}/user`, token);
         if (!client.scopes.includes('user:email')) return { issuer: origin, ...user };
         const { email: _public, emailVerified: _unknown, ...others } = user;
         return { issuer: origin, ...others, ...(await primaryEmail(fetch, `${api}/user/emails`, token)) };
@@ -107,19 +112,15 @@ async function primaryEmail(
   url: string,
   token: string,
 ): Promise<Pick<ProvenIdentity, 'email' | 'emailVerified'>> {
-  const list: unknown = await fetch(url, { headers: headersOf(token) })
+  const list: unknown = await fetch(url, { headers: apiHeaders(token) })
     .then((response) => (response.status === 200 ? response.json() : []))
     .catch(() => []);
   const emails = (Array.isArray(list) ? list : []) as (Record<string, unknown> | null)[];
   const primary = emails.find((each) => each?.primary === true);
-  const { email, emailVerified } = profileOf({ email: primary?.email, email_verified: primary?.verified });
-  return {
-    ...(email === undefined ? {} : { email }),
-    ...(emailVerified === undefined ? {} : { emailVerified }),
-  };
+  return readProfile({ email: primary?.email, email_verified: primary?.verified });
 }
 
-function headersOf(token: string) {
+function apiHeaders(token: string) {
   return {
     accept: 'application/vnd.github+json',
     authorization: `Bearer ${token}`,
@@ -128,8 +129,8 @@ function headersOf(token: string) {
   };
 }
 
-async function userOf(fetch: Fetch, url: string, token: string): Promise<Omit<ProvenIdentity, 'issuer'>> {
-  const response = await fetch(url, { headers: headersOf(token) });
+async function readUser(fetch: Fetch, url: string, token: string): Promise<Omit<ProvenIdentity, 'issuer'>> {
+  const response = await fetch(url, { headers: apiHeaders(token) });
   if (response.status >= 500) throw new ProviderFailure('unreachable', 'user_status');
   if (response.status !== 200) throw new ProviderFailure('rejected', 'user_status');
   const user = (await response.json().catch(() => undefined)) as Record<string, unknown> | undefined;
@@ -139,5 +140,5 @@ async function userOf(fetch: Fetch, url: string, token: string): Promise<Omit<Pr
     throw new ProviderFailure('untrusted', 'user_id');
   }
   const { name, login, email, avatar_url: picture } = user ?? {};
-  return { subject: String(id), ...profileOf({ name: name ?? login, email, picture }) };
+  return { subject: String(id), ...readProfile({ name: name ?? login, email, picture }) };
 }

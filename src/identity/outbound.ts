@@ -93,11 +93,11 @@ function send(
     agent: false,
     lookup: pinned,
     signal: ended,
-    ...(ca === undefined ? {} : { ca: [...rootCertificates, ca] }),
+    ...(ca !== undefined && { ca: [...rootCertificates, ca] }),
     headers: {
       ...Object.fromEntries(new Headers(headers)),
       'accept-encoding': 'identity',
-      ...(text === undefined ? {} : { 'content-length': Buffer.byteLength(text) }),
+      ...(text !== undefined && { 'content-length': Buffer.byteLength(text) }),
     },
   };
   const request = url.protocol === 'https:' ? requestSecurely : requestPlainly;
@@ -106,7 +106,7 @@ function send(
       reject(ended.aborted ? new OutboundError('timeout', 'the response was not complete in time') : error);
     const sent = request(url, options, (response) => {
       const { statusCode: status = 0, headers } = response;
-      const failure = failureOf(status, headers['content-encoding']);
+      const failure = responseFailure(status, headers['content-encoding']);
       if (failure !== undefined) {
         sent.destroy(failure);
         return;
@@ -131,7 +131,7 @@ function send(
   });
 }
 
-function failureOf(status: number, encoding: string | undefined): OutboundError | undefined {
+function responseFailure(status: number, encoding: string | undefined): OutboundError | undefined {
   if (status >= 300 && status < 400) return new OutboundError('redirect', 'redirects are not followed');
   if (encoding !== undefined && encoding !== 'identity') {
     return new OutboundError('encoded', 'the response has an unrequested content coding');

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 /**
  * The port to an identity provider. Every expected failure is a ProviderFailure. The adapter caches the metadata of a provider
  * for a bounded time, so that with a warm cache a sign-in costs only the request that exchanges its code.
@@ -93,4 +94,9 @@ export class ProviderFailure extends Error {
     this.detail = detail;
     this.reportedIssuer = reportedIssuer;
   }
+}
+
+/** The challenge of a PKCE verifier by the method S256 (RFC 7636, 4.2). */
+export function pkceChallenge(codeVerifier: string): string {
+  return hash('sha256', codeVerifier, 'base64url');
 }

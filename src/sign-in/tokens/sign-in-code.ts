@@ -1,5 +1,5 @@
 import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { pkceChallenge } from '../../identity/pkce.ts';
+import { pkceChallenge } from '../../identity/provider.ts';
 import { decrypt, encrypt } from '../../secrets/sealer.ts';
 import { exchangeRepeatMsMax, signInCodeMs } from '../limits.ts';
 

@@ -1,6 +1,31 @@
 import { type Configuration, fetchUserInfo, skipSubjectCheck } from 'openid-client';
-import { profileOf } from './claims.ts';
+import { defined } from '../defined.ts';
+import { profileClaimCharactersMax } from './limits.ts';
 import { type ProvenIdentity, ProviderFailure } from './provider.ts';
+
+/**
+ * The profile claims of a user (OpenID Connect Core 1.0, 5.1). They are only displayed, so malformed claims are dropped and
+ * the sign-in continues.
+ */
+export function readProfile(claims: Readonly<Record<string, unknown>>): Profile {
+  const email = displayableText(claims.email);
+  const isVerified = claims.email_verified;
+  const picture = displayableText(claims.picture);
+  return defined({
+    name: displayableText(claims.name),
+    email,
+    emailVerified: email !== undefined && typeof isVerified === 'boolean' ? isVerified : undefined,
+    // Apps put it into a page, so only https is safe.
+    picture: picture?.startsWith('https://') ? picture : undefined,
+  });
+}
+
+type Profile = Omit<ProvenIdentity, 'issuer' | 'subject'>;
+
+function displayableText(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === '' || value.length > profileClaimCharactersMax) return undefined;
+  return value.isWellFormed() ? value : undefined;
+}
 
 /** What a request to userinfo needs. */
 interface UserinfoAccess {
@@ -33,15 +58,15 @@ function isWhole({ name, email }: ProvenIdentity, scopes: readonly string[]): bo
 async function profileAtUserinfo(
   { configuration, accessToken }: UserinfoAccess,
   { subject }: ProvenIdentity,
-): Promise<ReturnType<typeof profileOf>> {
+): Promise<Profile> {
   const userinfo = await fetchUserInfo(configuration, accessToken, skipSubjectCheck).catch(() => undefined);
   if (userinfo === undefined) return {};
   if (userinfo.sub !== subject) throw new ProviderFailure('untrusted', 'userinfo_sub');
-  return profileOf(userinfo);
+  return readProfile(userinfo);
 }
 
 /** Adds the claims that the ID token lacks. An e-mail address and its verified flag come from the same source. */
-function withProfile(identity: ProvenIdentity, userinfo: ReturnType<typeof profileOf>): ProvenIdentity {
+function withProfile(identity: ProvenIdentity, userinfo: Profile): ProvenIdentity {
   const { email: _email, emailVerified: _verified, ...rest } = userinfo;
   return { ...(identity.email === undefined ? userinfo : rest), ...identity };
 }
