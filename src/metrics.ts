@@ -43,7 +43,7 @@ export interface BackupStatus {
   /** When the newest good backup was made. */
   readonly madeAt?: number;
   /** Everything that was committed before is in segments. */
-  readonly shippedUpTo?: number;
+  readonly archivedUpTo?: number;
 }
 
 export interface RequestCount {

@@ -1,10 +1,9 @@
 import { Administrators } from '../access/console/administrators.ts';
 import { ConsoleSessions } from '../access/console/console-sessions.ts';
 import type { ApiKey } from '../access/keys/api-key.ts';
-import { Keys, makeFirstKey, operatorKeys } from '../access/keys/keys.ts';
+import { Keys, makeFirstKey } from '../access/keys/keys.ts';
 import { CallLimits } from '../access/limits/call-limits.ts';
 import { openCaptcha } from '../access/limits/captcha.ts';
-import { type AuditEntry, auditTrail } from '../audit/audit.ts';
 import { AuditReader } from '../audit/audit-page.ts';
 import { SettingsError } from '../errors.ts';
 import type { AppOptions } from '../http/server/app.ts';
@@ -12,14 +11,13 @@ import { Authorizer } from '../http/server/authorize.ts';
 import { CallerAddresses } from '../http/server/caller-address.ts';
 import { ConsoleCallers, ConsoleCookies } from '../http/server/console-caller.ts';
 import { CrossOrigin } from '../http/server/cors.ts';
-import { type Log, openLog } from '../log.ts';
+import type { Log } from '../log.ts';
 import { isLoopback } from '../origins.ts';
 import { CardTestingLimiter } from '../payments/payments.ts';
 import type { ConnectedProcessor } from '../processors/processor.ts';
 import type { Settings } from '../settings/schema.ts';
-import { ConsoleApprovals, ConsoleSignIns } from '../sign-in/sign-in.ts';
+import { ConsoleSignIns } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
-import { existingStore, openEngine } from './adapters.ts';
 import { distantDeclinesCachedMs } from './limits.ts';
 
 /** Sets up access control. */
@@ -148,39 +146,9 @@ function reasonForKeys(settings: Settings, processor: string | undefined): strin
   return undefined;
 }
 
-export interface OfflineAccess {
-  readonly keys: ReturnType<typeof operatorKeys>;
-  readonly administrators: Administrators;
-  readonly approvals: ConsoleApprovals;
-  /** The administrative acts. @param since milliseconds since 1970 */
-  trail(since?: number): AsyncGenerator<AuditEntry>;
-  close(): Promise<void>;
-}
-
 /**
- * Opens the API keys, the administrators and the audit trail of a data folder for a command. The service may be running. Throws SettingsError.
- *
- * @param makesStore whether to make a missing store: the first key is made before the first start
- */
-export async function openOfflineAccess(settings: Settings, makesStore: boolean): Promise<OfflineAccess> {
-  const log = openLog('error');
-  if (!makesStore && settings.store === 'lmdb') existingStore(settings);
-  const engine = await openEngine(settings, log);
-  return {
-    keys: operatorKeys(engine),
-    administrators: new Administrators(engine, Date.now),
-    approvals: new ConsoleApprovals(engine, Date.now),
-    trail: (since) => auditTrail(engine, since),
-    close: async () => {
-      await engine.close();
-      log.flush();
-    },
-  };
-}
-
-/**
- * Why a publishable key cannot take payments: the routes that it is limited to have no price, or no route has one. Undefined
- * for every other key.
+ * Explains why a publishable key cannot take payments: the routes that it is limited to have no price, or no route has one.
+ * Undefined for every other key.
  */
 export function unpricedRouteWarning(
   { kind, routes: limits }: Pick<ApiKey, 'kind' | 'routes'>,

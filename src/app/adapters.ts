@@ -4,13 +4,12 @@ import { SettingsError } from '../errors.ts';
 import { PrivateHosts } from '../identity/addresses.ts';
 import type { IdentityProvider } from '../identity/provider.ts';
 import { type Log, openLastLog } from '../log.ts';
-import { type Metrics, type MetricsSnapshot, noMetrics } from '../metrics.ts';
+import { type Metrics, noMetrics } from '../metrics.ts';
 import { isLoopback } from '../origins.ts';
 import type { ConnectedProcessor, ProcessorName } from '../processors/processor.ts';
-import { type Simulation, openSimulation as simulationOf } from '../processors/simulated/simulation.ts';
+import { openSimulation as makeSimulation, type Simulation } from '../processors/simulated/simulation.ts';
 import { squareProcessor } from '../processors/square/square.ts';
 import { stripeProcessor } from '../processors/stripe/stripe.ts';
-import type { MetricsText } from '../prometheus/prometheus.ts';
 import { openPrometheus, type Prometheus } from '../prometheus/prometheus.ts';
 import type { Settings } from '../settings/schema.ts';
 import type { ProviderName } from '../sign-in/types.ts';
@@ -31,12 +30,13 @@ import { noTraces, type Traces } from '../tracing.ts';
 import { version } from '../version.ts';
 import { optional } from './optional.ts';
 
+export { metricsText } from '../prometheus/prometheus.ts';
 export { compactFile } from '../storage/lmdb/file/compact-file.ts';
 export { type Recovered, recoverStore } from '../storage/lmdb/file/recover/recover.ts';
 
-/** The only file that imports adapters: it opens the engine, processors and identity providers of the settings. */
+/** Imports the adapters, which no other file does but `backups/adapters.ts`: opens the engine, processors and identity providers of the settings. */
 
-/** Opens the engine of the settings. Throws SettingsError if the store is damaged or not ours, TransientError if it is out of reach. */
+/** Opens the engine of the settings. Throws SettingsError if the store is damaged or not ours, TransientError if it cannot be reached. */
 export async function openEngine(
   settings: Settings,
   log: Log,
@@ -73,12 +73,6 @@ export async function openTraces({ traces }: Settings): Promise<Traces> {
     () => import('../opentelemetry/traces.ts'),
   );
   return openTelemetryTraces(traces.endpoint, version);
-}
-
-/** The metrics of all processes in Prometheus' text format. */
-export async function metricsText(snapshots: readonly MetricsSnapshot[]): Promise<MetricsText> {
-  const { metricsText: textOf } = await import('../prometheus/prometheus.ts');
-  return textOf(snapshots);
 }
 
 /** Makes the tables of a distributed engine. Throws SettingsError for an embedded store, which needs none. */
@@ -133,7 +127,7 @@ async function openEmbedded(
     noteLoss(folder);
     log.flush();
     openLastLog(level).error('store_lost', { detail: error.message });
-    // Kill instead of a normal exit: the library has corrupted memory that the exit would use.
+    // The library has corrupted memory that a normal exit would use.
     process.kill(process.pid, 'SIGKILL');
   };
   const damaged = (detail: string) => {
@@ -148,23 +142,30 @@ export async function verifyData(settings: Settings, progress: Progress): Promis
   return verifyStore(existingStore(settings), progress);
 }
 
-/** The embedded store's file. Throws SettingsError if there is none: a command makes no new store. */
-export function existingStore({ data, store }: Settings): string {
+/** Throws SettingsError unless the settings have the embedded store. */
+export function requireEmbedded({ store }: Settings): void {
   if (store !== 'lmdb')
     throw new SettingsError(['store (COUNTERFOIL_STORE): this command needs the embedded store']);
+}
+
+/** The embedded store's file. Throws SettingsError if there is none: a command makes no new store. */
+export function existingStore(settings: Settings): string {
+  requireEmbedded(settings);
+  const { data } = settings;
   const file = storeFile(resolve(data));
   if (!existsSync(file)) throw new SettingsError([`data (COUNTERFOIL_DATA): there is no store at ${file}`]);
   return file;
 }
 
-/** Call it after a store was copied or restored, while no process has it open: ETags of before name nothing any more. */
+/** Call it after a store was copied or restored, while no process has it open: earlier ETags become invalid. */
 export async function renewStore(place: StorePlace): Promise<void> {
   if (place.kind === 'lmdb') await renewStoreId(storeFile(place.folder));
 }
 
-/** The file with the ledger of the simulated processor. */
+/** The name of the file with the ledger of the simulated processor. It is in the data folder, but not part of the store. */
+export const simulatedLedger = 'simulated-ledger.jsonl';
 function ledgerFile({ data }: Settings): string {
-  return join(resolve(data), 'simulated-ledger.jsonl');
+  return join(resolve(data), simulatedLedger);
 }
 
 /** Whether a service has served the simulated processor on these settings, so that its payments can be managed. */
@@ -174,7 +175,7 @@ export function hasSimulatedLedger(settings: Settings): boolean {
 
 /** @param origin under which browsers reach the pages of the simulated bank */
 export function openSimulation(settings: Settings, origin: string): Simulation {
-  return simulationOf({
+  return makeSimulation({
     file: ledgerFile(settings),
     ledgerOrigin: settings.simulated.ledger,
     pages: `${origin}${settings.payments.basePath}/stage/challenge/`,

@@ -24,7 +24,7 @@ const run = promisify(execFile);
 export async function consoleFolder(log: Log): Promise<string> {
   if (!isClone) return await present(fileURLToPath(new URL('../../console', import.meta.url)));
   const builds = join(root, 'node_modules/.cache/counterfoil-console');
-  const folder = join(builds, await digestOfSources());
+  const folder = join(builds, await hashSources());
   if (await isReadable(folder)) return folder;
   if (!existsSync(vite)) throw notBuilt;
   try {
@@ -42,7 +42,7 @@ async function build(builds: string, folder: string): Promise<void> {
   const fresh = await mkdtemp(join(builds, 'new-'));
   try {
     const args = [vite, 'build', 'console', '--outDir', fresh, '--logLevel', 'error'];
-    await run(process.execPath, args, { cwd: root, timeout: consoleBuildMsMax, env: environmentOfBuild() });
+    await run(process.execPath, args, { cwd: root, timeout: consoleBuildMsMax, env: buildEnvironment() });
     await letAllRead(fresh);
     // Another process may have been faster; its files are the same.
     await rename(fresh, folder).catch(async (error: unknown) => {
@@ -53,16 +53,16 @@ async function build(builds: string, folder: string): Promise<void> {
   }
 }
 
-async function digestOfSources(): Promise<string> {
+async function hashSources(): Promise<string> {
   const digest = createHash('sha256');
   for (const source of sources) {
-    for (const file of await filesOf(join(root, source)))
+    for (const file of await listFiles(join(root, source)))
       digest.update(`${relative(root, file)}\0`).update(await readFile(file));
   }
   return digest.digest('hex').slice(0, 32);
 }
 
-async function filesOf(path: string): Promise<readonly string[]> {
+async function listFiles(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return existsSync(path) ? [path] : [];
   const files = entries.filter((entry) => entry.isFile());
@@ -89,7 +89,7 @@ async function letAllRead(folder: string): Promise<void> {
 }
 
 /** The build needs none of the secrets that the service has in its environment. */
-function environmentOfBuild(): NodeJS.ProcessEnv {
+function buildEnvironment(): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env;
   return { PATH, HOME };
 }

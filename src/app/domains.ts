@@ -1,12 +1,14 @@
 import { type Repeated, repeat } from '../lifecycle.ts';
 import type { Log } from '../log.ts';
-import { Payments, type PaymentsOptions } from '../payments/payments.ts';
+import { Payments, type PaymentsOptions, sealedTokens } from '../payments/payments.ts';
 import type { RoutePolicy } from '../payments/types.ts';
 import type { Challenges } from '../processors/challenges.ts';
+import type { MasterKeySource } from '../secrets/master-keys.ts';
+import type { SealedRecords } from '../secrets/sealer.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { endingRecoveryMs, exchangeRepeatMsMax } from '../sign-in/limits.ts';
-import { type ConsoleSignIns, SignIn } from '../sign-in/sign-in.ts';
+import { type ConsoleSignIns, SignIn, sealedClientSecrets, sealedSigningKeys } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Tables } from '../tables/tables.ts';
 import type { Access } from './access.ts';
@@ -21,6 +23,13 @@ import {
 } from './limits.ts';
 
 /** Builds each domain from the settings. */
+
+/** All sealed secrets of the store: a rotation rewraps these. Sealed cookies are not among them: they expire in 10 minutes. */
+export const sealedRecords: readonly SealedRecords[] = [sealedClientSecrets, sealedTokens, sealedSigningKeys];
+
+export function masterKeySource({ masterKeys, masterKeyCommand, data }: Settings): MasterKeySource {
+  return { settings: masterKeys, command: masterKeyCommand, dataFolder: data };
+}
 
 export interface Domains {
   readonly tables: Tables;
@@ -84,7 +93,7 @@ type OpenPaymentsOptions = { readonly tables: Tables } & Omit<
 export function openPayments(settings: Settings, { tables, ...parts }: OpenPaymentsOptions): Payments {
   return new Payments({
     ...parts,
-    routes: routesOf(settings),
+    routes: paymentRoutes(settings),
     authenticationMs: settings.payments.authenticationSeconds * 1_000,
     retryMs: settings.payments.retrySeconds * 1_000,
     itemWrite: (table, item) => tables.creation(table, item),
@@ -92,7 +101,7 @@ export function openPayments(settings: Settings, { tables, ...parts }: OpenPayme
   });
 }
 
-function routesOf({ payments }: Settings): Map<string, RoutePolicy> {
+function paymentRoutes({ payments }: Settings): Map<string, RoutePolicy> {
   // The settings' schema has validated the sources of items and prices.
   return new Map(Object.entries(payments.routes as Record<string, RoutePolicy>));
 }

@@ -35,7 +35,7 @@ export class Listeners {
   }
 
   /**
-   * Listens on both ports, and responds that the service is starting. A process that joins others listens from `begin` on: the
+   * Listens on both ports, and responds that the service is starting. A process that joins others listens only after `begin`: the
    * kernel would give it connections that the others can serve. Throws what listening throws.
    */
   static async open(settings: Settings, options: ListenerSettings = {}): Promise<Listeners> {

@@ -1,11 +1,19 @@
-import type { Log } from '../log.ts';
-import { openLog } from '../log.ts';
+import { Administrators } from '../access/console/administrators.ts';
+import { operatorKeys } from '../access/keys/keys.ts';
+import { type AuditEntry, auditTrail } from '../audit/audit.ts';
+import { type Log, openLog } from '../log.ts';
 import { noMetrics } from '../metrics.ts';
 import type { Payments } from '../payments/payments.ts';
-import { openSealer, readKeyNotes } from '../secrets/master-keys.ts';
+import {
+  type MasterKeySource,
+  type MasterKeys,
+  openMasterKeys,
+  openSealer,
+  readKeyNotes,
+} from '../secrets/master-keys.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
-import { People } from '../sign-in/sign-in.ts';
+import { ConsoleApprovals, People } from '../sign-in/sign-in.ts';
 import { type Copied, type CopyOptions, copyStore } from '../storage/copying/copy.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
@@ -22,8 +30,7 @@ import {
   renewStore,
   type StorePlace,
 } from './adapters.ts';
-import { openPayments, openTables } from './domains.ts';
-import { masterKeySource } from './secrets.ts';
+import { masterKeySource, openPayments, openTables } from './domains.ts';
 
 /** What commands open without the service. The service may be running. */
 
@@ -31,26 +38,33 @@ interface Offline {
   close(): Promise<void>;
 }
 
+interface OpenOptions {
+  /** Whether to make a missing store; by default it is an error. */
+  readonly makesStore?: boolean;
+  /** Whether to open a store into which a copy is not complete; by default it is an error. */
+  readonly isPartialAllowed?: boolean;
+}
+
 /**
- * Opens the store of the settings for a command, and builds what the command works with. Throws SettingsError if there is no store, or
- * a copy into it is not complete.
+ * Opens the store of the settings for a command, and builds what the command works with. Throws SettingsError.
  *
- * @param build returns a `close` of its own if it has more to close than the store
+ * @param build returns a `close` if it has more to close than the store
  */
 async function openOffline<Parts extends object>(
   settings: Settings,
   build: (engine: Engine, log: Log) => Parts | Promise<Parts & Partial<Offline>>,
+  { makesStore = false, isPartialAllowed = false }: OpenOptions = {},
 ): Promise<Parts & Offline> {
   // The command prints its result to standard output and does not need the service's log lines.
   const log = openLog('error');
-  if (settings.store === 'lmdb') existingStore(settings);
+  if (!makesStore && settings.store === 'lmdb') existingStore(settings);
   const engine = await openEngine(settings, log);
   const closeStore = async () => {
     await engine.close();
     log.flush();
   };
   try {
-    await checkIsWhole(engine);
+    if (!isPartialAllowed) await checkIsWhole(engine);
     const parts: Parts & Partial<Offline> = await build(engine, log);
     const close = async () => {
       await parts.close?.();
@@ -100,6 +114,48 @@ export function openOfflinePayments(settings: Settings): Promise<{ readonly paym
     });
     return { payments, close: () => payments.close() };
   });
+}
+
+export interface OfflineAccess extends Offline {
+  readonly keys: ReturnType<typeof operatorKeys>;
+  readonly administrators: Administrators;
+  readonly approvals: ConsoleApprovals;
+  /** The administrative acts. @param since milliseconds since 1970 */
+  trail(since?: number): AsyncGenerator<AuditEntry>;
+}
+
+/**
+ * Opens the API keys, the administrators and the audit trail of a data folder. Throws SettingsError.
+ *
+ * @param makesStore whether to make a missing store: the first key is made before the first start
+ */
+export function openOfflineAccess(settings: Settings, makesStore: boolean): Promise<OfflineAccess> {
+  return openOffline(
+    settings,
+    (engine) => ({
+      keys: operatorKeys(engine),
+      administrators: new Administrators(engine, Date.now),
+      approvals: new ConsoleApprovals(engine, Date.now),
+      trail: (since?: number) => auditTrail(engine, since),
+    }),
+    { makesStore, isPartialAllowed: true },
+  );
+}
+
+export interface OfflineSecrets extends Offline {
+  readonly engine: Engine;
+  readonly keys: MasterKeys;
+  readonly source: MasterKeySource;
+}
+
+/** Opens the secrets of a data folder. Throws SettingsError. */
+export function openOfflineSecrets(settings: Settings): Promise<OfflineSecrets> {
+  const source = masterKeySource(settings);
+  return openOffline(
+    settings,
+    async (engine) => ({ engine, keys: await openMasterKeys(engine, source, Date.now()), source }),
+    { isPartialAllowed: true },
+  );
 }
 
 export interface Moving extends Pick<CopyOptions, 'isIntoExisting' | 'progress'> {

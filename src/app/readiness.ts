@@ -18,7 +18,7 @@ export const readyChecks = {
 
 export type ReadyCheck = keyof typeof readyChecks;
 
-/** What may be shut while the service is ready: these requests are 503, and all others are served. */
+/** A part that may be shut while the service is ready: its requests are 503, and all others are served. */
 export type ShutPart = 'payments';
 
 /** @param details the cause of each failed check, for the log */
@@ -55,7 +55,7 @@ export async function checkReady(
   const failed = new Map<ReadyCheck, string>();
   if (isShedding()) failed.set('load', 'requests are shed');
   const run = async (check: ReadyCheck, work: () => Promise<unknown>) => {
-    const cause = await failureOf(work, checkMsMax);
+    const cause = await findFailure(work, checkMsMax);
     if (cause === undefined) return;
     const isFull = cause instanceof ServiceError && cause.code === 'storage_full';
     failed.set(isFull ? 'disk' : check, (cause as Error).message);
@@ -83,8 +83,8 @@ async function checkMasterKeys(engine: Engine, source: MasterKeySource): Promise
   });
 }
 
-/** @returns the error, or undefined; a time-out is an error */
-async function failureOf(work: () => Promise<unknown>, msMax: number): Promise<unknown> {
+/** @returns the error of the work, also for a timeout; undefined if it succeeds */
+async function findFailure(work: () => Promise<unknown>, msMax: number): Promise<unknown> {
   const late = sleep(msMax, new Error('it does not respond'), { ref: false });
   // Also catches a synchronous throw.
   const done = Promise.resolve()

@@ -2,22 +2,19 @@ import { resolve } from 'node:path';
 import { SettingsError } from '../errors.ts';
 import { PaymentsLock } from '../payments/payments.ts';
 import type { Settings } from '../settings/schema.ts';
-import { type Recovered, recoverStore } from './adapters.ts';
+import { type Recovered, recoverStore, requireEmbedded, simulatedLedger } from './adapters.ts';
 import { isBackupName, openTarget, restoreBackup } from './backups/adapters.ts';
 
-/** The records of the simulated processor are not part of the store: they may be put into the folder before. */
-const ledger = 'simulated-ledger.jsonl';
-
 export interface RestoreRequest {
-  /** A target, of which the newest state is taken, or a backup in it. */
+  /** A target, whose newest state is restored, or a backup in it. */
   readonly from: string;
   /** The state of this moment, in milliseconds since 1970. */
   readonly at?: number | undefined;
   /** The state after this commit. */
   readonly position?: number | undefined;
-  /** The id of the store, of several in the target. */
+  /** The id of the store, if the target has several. */
   readonly store?: string | undefined;
-  /** Whether less is restored when something is damaged or missing. */
+  /** Whether to restore less if something is damaged or missing. */
   readonly acceptsMissing?: boolean | undefined;
   readonly progress: (done: number, total: number) => void;
 }
@@ -27,9 +24,7 @@ export async function restoreData(
   settings: Settings,
   { from, progress, ...wanted }: RestoreRequest,
 ): ReturnType<typeof restoreBackup> {
-  const { store, data } = settings;
-  if (store !== 'lmdb')
-    throw new SettingsError(['store (COUNTERFOIL_STORE): this command needs the embedded store']);
+  requireEmbedded(settings);
   const [, parent, last = ''] = /^(.*[^/])\/+([^/]+)\/?$/.exec(from) ?? [];
   const name = isBackupName(last) ? last : undefined;
   const { at, position, store: storeId } = wanted;
@@ -39,8 +34,12 @@ export async function restoreData(
     ]);
   const target = await openTarget(settings, name === undefined ? from : (parent ?? '.'));
   try {
-    return await restoreBackup(target, resolve(data), {
-      ...{ ...wanted, name, others: [ledger], progress },
+    return await restoreBackup(target, resolve(settings.data), {
+      ...wanted,
+      name,
+      // The ledger of the simulated processor may already be in the folder.
+      others: [simulatedLedger],
+      progress,
       prepare: (engine, { manifest, at: snapshotAt }) =>
         new PaymentsLock(engine).shut({
           snapshotAt,
@@ -54,14 +53,14 @@ export async function restoreData(
 }
 
 export interface RecoveredData extends Recovered {
-  /** Payments are shut when some of them may be lost: a request would charge again what the store has forgotten. */
+  /** Whether payments are shut, because some may be lost: a request would charge a lost payment again. */
   readonly arePaymentsShut: boolean;
 }
 
 /**
  * Saves what can be read of the store in a data folder into a new one in an empty folder. Throws as `recoverStore` does.
  *
- * @param progress called with the items saved so far, and how many there were
+ * @param progress called with the number of items saved so far, and their total
  */
 export async function recoverData(
   from: string,

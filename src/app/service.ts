@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceError } from '../errors.ts';
+import { ServiceError, TransientError } from '../errors.ts';
 import type { ServedRoute } from '../http/server/route-table.ts';
 import { stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
@@ -21,12 +21,11 @@ import {
 } from './adapters.ts';
 import { openApps } from './apps.ts';
 import { type Backups, startBackups } from './backups/start.ts';
-import { RunningDoctor } from './doctor/running.ts';
-import { openDomains, startJobs } from './domains.ts';
+import { RunningDoctor } from './doctor/doctor.ts';
+import { masterKeySource, openDomains, startJobs } from './domains.ts';
+import { startRetryMsMax, startRetryPauseMs } from './limits.ts';
 import { type ListenerSettings, Listeners } from './listeners.ts';
 import { checkReady } from './readiness.ts';
-import { masterKeySource } from './secrets.ts';
-import { withPatience } from './start-patience.ts';
 
 /** Builds the service: settings → engine → domains → HTTP apps. */
 
@@ -75,27 +74,27 @@ const ownOnly: GatherMetrics = (own) => async () => [own()];
 
 /**
  * Starts the service. Throws SettingsError if the settings do not match the data folder, and TransientError if what it needs
- * stays out of reach for `startPatienceMsMax`.
+ * stays out of reach for `startRetryMsMax`.
  */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { log = openLog(settings.logLevel), now = Date.now } = options;
   const prometheus = openMetrics(settings, now);
   const gather = (options.gatherMetrics ?? ownOnly)(prometheus.snapshot);
-  const listeners = await withPatience(log, () => Listeners.open(settings, options));
+  const listeners = await retryStart(log, () => Listeners.open(settings, options));
   let engine: Engine | undefined;
   try {
     const masterKeys = masterKeySource(settings);
     const traces = await openTraces(settings);
-    const store = await withPatience(log, () =>
+    const store = await retryStart(log, () =>
       openStore(settings, options, { log, metrics: prometheus.metrics }),
     );
     engine = store;
     const simulation = options.simulate
-      ? openSimulation(settings, paymentOriginOf(settings, listeners))
+      ? openSimulation(settings, findPaymentOrigin(settings, listeners))
       : undefined;
     const processors = await openProcessors(settings, simulation, options.processes);
     const access = await openAccess(settings, store, processors.values(), log, now);
-    const keys = await withPatience(log, () => openMasterKeys(store, masterKeys, now()));
+    const keys = await retryStart(log, () => openMasterKeys(store, masterKeys, now()));
     const sealer = new Sealer(keys);
     const shared = { log, metrics: prometheus.metrics, now };
     const domains = openDomains(settings, {
@@ -118,7 +117,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       keys,
       source: masterKeys,
       processors: domains.payments.processors,
-      backups: () => started(backups),
+      backups: () => requireStarted(backups),
       log,
       now,
     });
@@ -132,8 +131,8 @@ export async function startService(settings: Settings, options: ServiceOptions):
       examine: () => doctor.examine(),
       // They begin when the service can be called.
       backups: {
-        report: () => started(backups).report(),
-        make: (requester) => started(backups).make(requester),
+        report: () => requireStarted(backups).report(),
+        make: (requester) => requireStarted(backups).make(requester),
       },
       metricsText: async () => metricsText(await gather()),
     });
@@ -148,7 +147,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
       routes: apps.flatMap(({ routes }) => routes),
       stop: async () => {
         isStopping = true;
-        await inTime(
+        await stopInTime(
           async () => {
             await Promise.all([listeners.stop(), domains.payments.stop(), ...jobs.map((job) => job.stop())]);
             await Promise.all(apps.map((app) => app.close()));
@@ -170,8 +169,35 @@ export async function startService(settings: Settings, options: ServiceOptions):
   }
 }
 
+/** The address is not there yet, or its name cannot be resolved. */
+const addressErrors: readonly unknown[] = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'];
+
+/**
+ * Runs a step of the start, and retries it while its failure may be temporary. Logs each such failure. After `startRetryMsMax` it
+ * throws the last one.
+ */
+export async function retryStart<Result>(log: Log, step: () => Promise<Result>): Promise<Result> {
+  const end = performance.now() + startRetryMsMax;
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!isTemporary(error) || performance.now() >= end) throw error;
+      const { message, details } = error as Error & Partial<ServiceError>;
+      log.warn('start_delayed', { detail: details?.detail ?? message });
+      await sleep(startRetryPauseMs);
+    }
+  }
+}
+
+function isTemporary(error: unknown): boolean {
+  if (error instanceof TransientError) return true;
+  if (error instanceof ServiceError) return error.code === 'unavailable' || error.code === 'overloaded';
+  return addressErrors.includes((error as NodeJS.ErrnoException).code);
+}
+
 /** Throws `unavailable` before the end of the start. */
-function started<Part>(part: Part | undefined): Part {
+function requireStarted<Part>(part: Part | undefined): Part {
   if (part === undefined) throw new ServiceError('unavailable');
   return part;
 }
@@ -197,7 +223,7 @@ async function openStore(
  * Finishes the work, then closes the store, within `stopMsMax`. Closing has at least `storeCloseMsMin`; a remote store may hang,
  * and recovery handles a write that was lost.
  */
-async function inTime(finishWork: () => Promise<void>, closeStore: () => Promise<void>): Promise<void> {
+async function stopInTime(finishWork: () => Promise<void>, closeStore: () => Promise<void>): Promise<void> {
   const done = new AbortController();
   const { signal } = done;
   const outOfTime = sleep(stopMsMax - storeCloseMsMin, undefined, { signal }).catch(() => undefined);
@@ -208,6 +234,9 @@ async function inTime(finishWork: () => Promise<void>, closeStore: () => Promise
 }
 
 /** The public URL is that of the main listener. */
-function paymentOriginOf({ publicUrl }: Settings, { areSeparate, origin, paymentOrigin }: Listeners): string {
+function findPaymentOrigin(
+  { publicUrl }: Settings,
+  { areSeparate, origin, paymentOrigin }: Listeners,
+): string {
   return areSeparate ? paymentOrigin : (publicUrl ?? origin);
 }

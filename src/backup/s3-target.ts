@@ -9,6 +9,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
+import { defined } from '../defined.ts';
 import { asS3Failure, attemptsMax, hasStatus, resumed } from './s3-requests.ts';
 import { mapWithConcurrency, requestsAtOnceMax } from './small-files.ts';
 import type { BackupTarget, TargetFile } from './target.ts';
@@ -172,8 +173,7 @@ export class S3Target implements BackupTarget {
 function openClient({ endpoint, region, pathStyle, idleMsMax: idleMs = idleMsMax }: S3Settings): S3Client {
   const isOther = endpoint !== undefined || process.env.AWS_ENDPOINT_URL_S3 !== undefined;
   return new S3Client({
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region === undefined ? {} : { region }),
+    ...defined({ endpoint, region }),
     forcePathStyle: pathStyle === undefined ? isOther : pathStyle === 'on',
     maxAttempts: attemptsMax,
     // The SDK's own checksums are trailers that other servers may not know. Every file of ours has a checksum anyway.

@@ -48,7 +48,7 @@ async function make(
     import('../app/adapters.ts'),
     import('../app/backups/adapters.ts'),
     import('../app/backups/run-snapshot.ts'),
-    import('../app/secrets.ts'),
+    import('../app/domains.ts'),
     import('../secrets/master-keys.ts'),
   ]);
   lowerPriority();

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { OfflineAccess } from '../app/access.ts';
+import type { OfflineAccess } from '../app/offline.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
 import { commandSettings } from './command-settings.ts';
@@ -101,6 +101,6 @@ export async function withAccess<Result>(
   work: (access: OfflineAccess) => Promise<Result>,
   makesStore = false,
 ): Promise<Result> {
-  const { openOfflineAccess } = await import('../app/access.ts');
+  const { openOfflineAccess } = await import('../app/offline.ts');
   return withOpened((settings) => openOfflineAccess(settings, makesStore), work);
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { StorePlace } from '../app/adapters.ts';
+import { masterKeySource } from '../app/domains.ts';
 import { type Moved, moveStore } from '../app/offline.ts';
-import { masterKeySource } from '../app/secrets.ts';
 import { ServiceError } from '../errors.ts';
 import { isKeyFile, sourceName } from '../secrets/master-keys.ts';
 import type { Settings } from '../settings/schema.ts';

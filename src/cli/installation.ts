@@ -2,7 +2,7 @@ import { existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { isAbsolute, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
-import { type Finding, worstOf } from '../app/doctor/finding.ts';
+import { type Finding, worstStatus } from '../app/doctor/finding.ts';
 import type { ReportedSetting } from '../settings/report.ts';
 import { describe, type JsonOption } from './command.ts';
 import { commandSettings, settingsFile } from './command-settings.ts';
@@ -126,9 +126,9 @@ export function defineDoctor(command: Command): void {
  * with 2 if it could not run.
  */
 async function doctor({ json }: JsonOption): Promise<void> {
-  const { examine } = await import('../app/doctor/command.ts');
+  const { examine } = await import('../app/doctor/doctor.ts');
   const findings = await examine(commandSettings);
-  const status = worstOf(findings);
+  const status = worstStatus(findings);
   printResult(json, { status, checks: findings.map(findingJson) }, findings.map(findingLine));
   // Exits explicitly, because idle connections to processors keep the process alive for a while.
   process.stdout.write('', () => process.exit(status === 'problem' ? 1 : 0));

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { OfflineSecrets } from '../app/secrets.ts';
+import type { OfflineSecrets } from '../app/offline.ts';
 import { readKeyNotes, sourceName } from '../secrets/master-keys.ts';
 import { keyStates, openAll, type RotationParts, retire, rotate } from '../secrets/rotation.ts';
 import type { SealedRecords } from '../secrets/sealer.ts';
@@ -39,7 +39,8 @@ export function defineSecrets(command: Command): void {
 
 function withSecrets(work: (opened: Opened, json: boolean | undefined) => Promise<void>) {
   return async ({ json }: JsonOption) => {
-    const { openOfflineSecrets, sealedRecords: records } = await import('../app/secrets.ts');
+    const { openOfflineSecrets } = await import('../app/offline.ts');
+    const { sealedRecords: records } = await import('../app/domains.ts');
     await withOpened(openOfflineSecrets, (offline) => work({ ...offline, records }, json));
   };
 }

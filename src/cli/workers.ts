@@ -2,8 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkPortsAreFree, type SharedOrigins } from '../app/listeners.ts';
-import { type Service, startService } from '../app/service.ts';
-import { withPatience } from '../app/start-patience.ts';
+import { retryStart, type Service, startService } from '../app/service.ts';
 import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -46,7 +45,7 @@ interface Plan {
 export async function serveByWorkers(settings: Settings, plan: Plan): Promise<Ready | undefined> {
   // Otherwise the workers would silently share their port with those of another service.
   const log = openLog(settings.logLevel);
-  await withPatience(log, () => checkPortsAreFree(settings));
+  await retryStart(log, () => checkPortsAreFree(settings));
   const env = { ...process.env };
   const workers = new WorkerGroup(log, plan, env);
   process.once('SIGTERM', () => workers.stop()).once('SIGINT', () => workers.stop());

@@ -247,7 +247,7 @@ function backupGauges(status: () => BackupStatus | undefined, now: () => number)
     gauge(
       'counterfoil_backup_lag_seconds',
       'Age of the moment up to which everything is in segments of continuous backup',
-      () => status()?.shippedUpTo,
+      () => status()?.archivedUpTo,
     ),
   ];
 }

@@ -86,11 +86,11 @@ export interface Rejection {
 
 export interface ScanOptions {
   /** Only items whose ids begin with these bytes, in UTF-8. For tables; not for the service's own spaces. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Only items after this id, in scan order. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** At most this many items. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 /**

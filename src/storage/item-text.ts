@@ -35,10 +35,7 @@ export async function* pagesOf(
 ): AsyncGenerator<readonly Item[]> {
   let last = after;
   do {
-    const scan = await engine.scan(space, {
-      limit: scanPageItemsMax,
-      ...(last === undefined ? {} : { after: last }),
-    });
+    const scan = await engine.scan(space, { limit: scanPageItemsMax, after: last });
     const page: Item[] = [];
     for await (const item of itemsOf(scan?.chunks ?? [])) page.push(item);
     yield page;

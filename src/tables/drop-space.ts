@@ -65,7 +65,7 @@ async function readIds(
   space: Space,
   after: string | undefined,
 ): Promise<readonly string[] | undefined> {
-  const scan = await engine.scan(space, { limit: pageItems, ...(after === undefined ? {} : { after }) });
+  const scan = await engine.scan(space, { limit: pageItems, after });
   if (scan === undefined) return undefined;
   const ids: string[] = [];
   for await (const items of groupsOf(scan.chunks)) for (const { id } of items) ids.push(id);

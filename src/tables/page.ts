@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import type { Scan } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { checkId, type TableItem } from './table-item.ts';
@@ -25,10 +25,7 @@ export function checkPage(limit: number, { after, prefix }: PageRange): void {
   if (after !== undefined) checkId(after, 'after');
   if (prefix !== undefined) checkId(prefix, 'prefix');
   if (!Number.isInteger(limit) || limit < 1 || limit > pageItemsMax) {
-    throw new ServiceError('invalid_request', {
-      param: 'limit',
-      message: `limit must be a whole number from 1 to ${pageItemsMax}.`,
-    });
+    throw invalidRequest('limit', `limit must be a whole number from 1 to ${pageItemsMax}.`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import type { Space } from '../storage/engine.ts';
 import { itemIdBytesMax, tableNameCharactersMax } from '../storage/limits.ts';
 import { isTableName } from '../table-name.ts';
@@ -19,12 +19,11 @@ const spacePrefix = 'table:';
  */
 export function tableSpace(table: string): Space {
   if (!isTableName(table)) {
-    throw new ServiceError('invalid_request', {
-      param: 'TABLE_NAME',
-      message:
-        `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", ` +
+    throw invalidRequest(
+      'TABLE_NAME',
+      `TABLE_NAME must be 1 to ${tableNameCharactersMax} characters of A-Z, a-z, 0-9, "_", "." and "-", ` +
         'and not "." or "..".',
-    });
+    );
   }
   return `${spacePrefix}${table}`;
 }
@@ -41,10 +40,10 @@ export function tableName(space: Space): string {
 export function checkItem({ id, name }: TableItem): void {
   const itemBytes = checkId(id) + wellFormedBytes('name', name);
   if (itemBytes > itemBytesMax) {
-    throw new ServiceError('invalid_request', {
-      param: 'name',
-      message: `id and name together must be at most ${itemBytesMax} bytes of UTF-8; these have ${itemBytes}.`,
-    });
+    throw invalidRequest(
+      'name',
+      `id and name together must be at most ${itemBytesMax} bytes of UTF-8; these have ${itemBytes}.`,
+    );
   }
 }
 
@@ -52,20 +51,17 @@ export function checkItem({ id, name }: TableItem): void {
 export function checkId(id: string, param = 'id'): number {
   const bytes = wellFormedBytes(param, id);
   if (bytes === 0 || bytes > itemIdBytesMax) {
-    throw new ServiceError('invalid_request', {
+    throw invalidRequest(
       param,
-      message: `${param} must be 1 to ${itemIdBytesMax} bytes of UTF-8; this one has ${bytes}.`,
-    });
+      `${param} must be 1 to ${itemIdBytesMax} bytes of UTF-8; this one has ${bytes}.`,
+    );
   }
   return bytes;
 }
 
 function wellFormedBytes(param: string, text: string): number {
   if (!text.isWellFormed()) {
-    throw new ServiceError('invalid_request', {
-      param,
-      message: `${param} contains half of a surrogate pair, which UTF-8 cannot encode.`,
-    });
+    throw invalidRequest(param, `${param} contains half of a surrogate pair, which UTF-8 cannot encode.`);
   }
   return Buffer.byteLength(text);
 }

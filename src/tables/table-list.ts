@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts';
 import type { Engine, SpaceFacts } from '../storage/engine.ts';
 import { isTable, tableName, tableSpace } from './table-item.ts';
 
@@ -60,9 +61,5 @@ async function describeTable(
   const described = await engine.describe(tableSpace(name));
   if (described === undefined && !policy.declared.includes(name)) return undefined;
   const { count, textBytes }: SpaceFacts = described ?? (engine.reads === 'snapshot' ? emptyFacts : {});
-  return {
-    name,
-    ...(count === undefined ? {} : { count }),
-    ...(textBytes === undefined ? {} : { bytes: textBytes }),
-  };
+  return { name, ...defined({ count, bytes: textBytes }) };
 }

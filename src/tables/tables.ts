@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { invalidRequest, ServiceError } from '../errors.ts';
 import type { Engine, Reads, Rejection, Scan, Space, SpaceFacts, Write } from '../storage/engine.ts';
 import { dropSpace } from './drop-space.ts';
 import {
@@ -98,11 +98,7 @@ export class Tables {
   ): Promise<Page> {
     checkPage(limit, { after, prefix });
     // One item more than requested shows whether there are more.
-    const range = {
-      limit: limit + 1,
-      ...(after === undefined ? {} : { after }),
-      ...(prefix === undefined ? {} : { prefix }),
-    };
+    const range = { limit: limit + 1, after, prefix };
     const scan = (await this.#engine.scan(this.#space(table), range)) ?? this.#emptyTable(table);
     await turn?.();
     return firstItems(scan, limit);
@@ -154,7 +150,7 @@ export class Tables {
       const { id } = Object.values(write)[0] as Pick<TableItem, 'id'>;
       if (ids.has(id)) {
         const message = 'The batch writes this item twice.';
-        throw atWrite(index, new ServiceError('invalid_request', { param: 'id', message }));
+        throw atWrite(index, invalidRequest('id', message));
       }
       ids.add(id);
       try {

@@ -90,7 +90,7 @@ test(
     const service = await startTestService(t, { data, env });
     const { backups } = new Operator({ url: service.origin });
     await service.post('/v3/table/books/create', { id: 'emma', name: 'Jane Austen' });
-    const shipped = await until(
+    const archived = await until(
       backups,
       ({ continuous, total, running }) =>
         total === 1 &&
@@ -98,8 +98,8 @@ test(
         continuous?.position !== null &&
         continuous?.position === continuous?.store_position,
     );
-    assert.equal(shipped.continuous?.lag_seconds, 0);
-    assert.deepEqual([shipped.last_failure, shipped.problem], [null, null]);
+    assert.equal(archived.continuous?.lag_seconds, 0);
+    assert.deepEqual([archived.last_failure, archived.problem], [null, null]);
     renameSync(target, `${target}-away`);
     await service.post('/v3/table/books/create', { id: 'dracula', name: 'Bram Stoker' });
     const away = await until(backups, ({ last_failure }) => last_failure !== null);

@@ -6,15 +6,9 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FolderTarget } from '../../src/backup/folder-target.ts';
 import { BackupFailed, type BackupTarget } from '../../src/backup/target.ts';
-import { backupsIn } from '../../src/storage/lmdb/backup/listing.ts';
+import { backupsIn, ownerFile, readOwnerId } from '../../src/storage/lmdb/backup/catalogue.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
-import {
-  claimSteps,
-  claimTarget,
-  ownerFile,
-  readOwnerId,
-  settleStoreId,
-} from '../../src/storage/lmdb/backup/owner.ts';
+import { claimSteps, claimTarget, settleStoreId } from '../../src/storage/lmdb/backup/owner.ts';
 import { restoreBackup } from '../../src/storage/lmdb/backup/restore.ts';
 import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
 import { ContinuousStore, restoredItems } from '../support/backup/continuous-store.ts';

@@ -141,7 +141,7 @@ for (const step of archiveSteps) {
     await store.archiver.round();
     await makeBackup(store.file, store.target);
     await store.close();
-    const script = join(import.meta.dirname, '../support/storage/ship-until.ts');
+    const script = join(import.meta.dirname, '../support/storage/archive-until.ts');
     const { signal, stderr } = spawnSync(process.execPath, [script, data, store.target.name, step]);
     assert.equal(signal, 'SIGKILL', String(stderr));
     store = await ContinuousStore.open(data);

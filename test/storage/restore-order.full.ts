@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { BackupFailed } from '../../src/backup/target.ts';
-import { backupsIn, describeBackups } from '../../src/storage/lmdb/backup/listing.ts';
+import { backupsIn, describeBackups } from '../../src/storage/lmdb/backup/catalogue.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { nextTimeline } from '../../src/storage/lmdb/backup/manifest.ts';
 import { readSegment, SegmentDraft } from '../../src/storage/lmdb/backup/segment.ts';

@@ -12,8 +12,8 @@ import type { BackupEvent, BackupPlan, BackupRequest, BackupsFound } from './mes
 const program = new URL(`./agent${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * The thread of the agent, as the rest of the process sees it. A thread that ends is started again. Whatever a target does, this
- * side never waits for it longer than its limits.
+ * The agent's thread, for the rest of the process. A thread that ends is started again. Whatever a target does, no method waits longer
+ * than its limit.
  */
 export class AgentThread {
   readonly #plan: BackupPlan;
@@ -22,7 +22,7 @@ export class AgentThread {
   #worker: Worker;
   #isAlive = false;
   #isStopping = false;
-  /** The look that is under way, which later callers share. */
+  /** The running look, which later callers share. */
   #look: { readonly found: Promise<BackupsFound>; readonly end: (found: BackupsFound) => void } | undefined;
 
   constructor(plan: BackupPlan, status: BackupStatus, log: Log) {
@@ -32,7 +32,7 @@ export class AgentThread {
     this.#worker = this.#begin();
   }
 
-  /** What is at the target now. Never rejects; after `backupListMsMax` its `problem` says that the target does not respond. */
+  /** Lists the backups at the target. Never rejects: after `backupListMsMax`, `problem` says that the target does not respond. */
   async look(): Promise<BackupsFound> {
     if (!this.#isAlive) return { problem: ended };
     if (this.#look === undefined) {
@@ -49,10 +49,10 @@ export class AgentThread {
   }
 
   /**
-   * Begins a backup. Throws `backup_running` while this process makes one, and what `note` throws; then it begins none.
+   * Begins a backup. Throws `backup_running` if this process is making one, and what `note` throws. Then it begins no backup.
    *
-   * @param note records who asked for it
-   * @returns since when it is being made, in milliseconds since 1970
+   * @param note records who requested the backup
+   * @returns when the backup began, in milliseconds since 1970
    */
   async make(note: () => Promise<void>, now: number): Promise<number> {
     if (!this.#isAlive) throw new ServiceError('unavailable', { message: ended });
@@ -74,7 +74,7 @@ export class AgentThread {
     this.#ask('stop');
     if (this.#worker.threadId > 0)
       await Promise.race([exited, sleep(agentStopMsMax, undefined, { ref: false })]);
-    // A thread that waits for a folder on a network that is gone cannot be ended.
+    // A thread that waits for a folder on a lost network cannot be ended.
     await Promise.race([this.#worker.terminate(), sleep(agentEndMsMax, undefined, { ref: false })]);
   }
 
@@ -120,15 +120,15 @@ export interface BackupOptions {
   readonly now: () => number;
 }
 
-/** Passes what the agent does on to metrics and log, and remembers what runs and what failed last. */
+/** Reports the agent's events to metrics and log, and remembers the running backup and the last failure. */
 export class BackupStatus {
   readonly #options: BackupOptions;
   readonly #began: number;
   #isOwner = false;
   #logged: { readonly detail: string; readonly at: number } | undefined;
-  /** Since when this process makes a backup, in milliseconds since 1970; undefined if it makes none. */
+  /** When this process began the running backup, in milliseconds since 1970; undefined if none is running. */
   runningSince: number | undefined;
-  /** Of this process. */
+  /** The last failure of this process. */
   lastFailure: LastFailure | undefined;
 
   constructor(options: BackupOptions) {
@@ -141,11 +141,11 @@ export class BackupStatus {
     switch (event.kind) {
       case 'newest':
         this.#isOwner = true;
-        // Without any backup the age grows from the start on, so that the alert fires.
+        // Without any backup, the age counts from the start, so that the alert fires.
         metrics.backup({ madeAt: event.madeAt ?? this.#began });
         break;
-      case 'shipped':
-        metrics.backup({ shippedUpTo: event.upTo });
+      case 'archived':
+        metrics.backup({ archivedUpTo: event.upTo });
         break;
       case 'not_owner':
         this.#isOwner = false;
@@ -162,7 +162,7 @@ export class BackupStatus {
         break;
       case 'made':
         this.runningSince = undefined;
-        // A process that makes one on request would else expose an age that only grows.
+        // Another process that makes a backup on request would expose an age that only grows.
         if (this.#isOwner) metrics.backup({ madeAt: event.madeAt });
         log.info('backup_made', { detail: event.name });
         break;
@@ -171,7 +171,7 @@ export class BackupStatus {
     }
   }
 
-  /** While a target is away, each round fails: the log has one line a minute. */
+  /** While a target cannot be reached, each round fails, and the log has one line a minute. */
   #failed({ what, code, message }: Extract<BackupEvent, { readonly kind: 'failed' }>): void {
     const { log, metrics, now } = this.#options;
     if (what === 'snapshot') this.runningSince = undefined;

@@ -8,8 +8,8 @@ import { runSnapshot } from './run-snapshot.ts';
 import { openSchedule, type Schedule } from './schedule.ts';
 
 /**
- * The thread that makes the backups of a service. Of all processes on a store the one with the lease works, and the others look
- * whether it still does.
+ * The thread that makes the backups of a service. Of all processes on a store, the one with the lease works. The others check whether
+ * it still holds the lease.
  */
 class Agent {
   readonly #plan: BackupPlan;
@@ -21,9 +21,9 @@ class Agent {
   readonly #known: Parameters<typeof describeBackups>[2] = new Map();
   #isOwner = false;
   #isReady = false;
-  /** Milliseconds since 1970 of the newest good backup. */
+  /** The time of the newest good backup, in milliseconds since 1970. */
   #madeAt: number | undefined;
-  /** A chain of segments needs a backup that it continues. */
+  /** Whether the chain of segments has no backup yet that it continues. */
   #needsBase = false;
   #snapshot: Promise<void> | undefined;
   #notBefore = 0;
@@ -52,11 +52,11 @@ class Agent {
   handle(request: BackupRequest): void {
     if (request === 'stop') this.#stopping.abort();
     else if (request === 'make') this.#begin();
-    else void this.#found().then((found) => send({ kind: 'looked', found }));
+    else void this.#lookAtBackups().then((found) => send({ kind: 'looked', found }));
   }
 
-  /** Never rejects: what cannot be read is missing, and `problem` says why. */
-  async #found(): Promise<BackupsFound> {
+  /** Never rejects: what cannot be read is absent, and `problem` says why. */
+  async #lookAtBackups(): Promise<BackupsFound> {
     let found: BackupsFound = { problem: undefined };
     try {
       const { storeId, progress, lastFailure } = this.#archiver;
@@ -67,7 +67,7 @@ class Agent {
     }
   }
 
-  /** Never rejects: a store or a target that fails now may work at the next round. */
+  /** Never rejects: a store or a target that fails now may work in the next round. */
   #round(): Promise<void> {
     return this.#try('continuous', () => this.#work());
   }
@@ -83,13 +83,13 @@ class Agent {
     this.#isOwner = true;
     if (!this.#isReady) await this.#look();
     try {
-      if (this.#plan.backup.continuous !== undefined) await this.#ship();
+      if (this.#plan.backup.continuous !== undefined) await this.#archive();
     } finally {
       this.#makeIfDue();
     }
   }
 
-  /** What the target has, when this process begins to make backups. */
+  /** Looks at the target, when this process begins to make backups. */
   async #look(): Promise<void> {
     const { storeId } = this.#archiver;
     await this.#target.prepare();
@@ -103,11 +103,11 @@ class Agent {
     send({ kind: 'newest', madeAt: this.#madeAt });
   }
 
-  async #ship(): Promise<void> {
+  async #archive(): Promise<void> {
     const upTo = Date.now();
     const { begun } = await this.#archiver.round();
     if (begun === undefined) {
-      send({ kind: 'shipped', upTo });
+      send({ kind: 'archived', upTo });
       return;
     }
     this.#needsBase = true;
@@ -120,7 +120,7 @@ class Agent {
     if (isDue && this.#isReady && now >= this.#notBefore) this.#begin();
   }
 
-  /** Nothing while a backup is being made. */
+  /** Does nothing while a backup is being made. */
   #begin(): void {
     if (this.#snapshot !== undefined || this.#stopping.signal.aborted) return;
     send({ kind: 'began' });
@@ -157,11 +157,11 @@ class Agent {
     send({ kind: 'failed', ...failure });
     try {
       const { lastFailure: last } = this.#archiver;
-      // While a target is away, each round fails.
+      // While a target cannot be reached, each round fails.
       if (last?.message === message && at - last.at < failureLogMs) return;
       this.#archiver.noteFailure({ at, ...failure });
     } catch {
-      // A store that cannot be written may be why the backup failed.
+      // The backup may have failed because the store cannot be written.
     }
   }
 }

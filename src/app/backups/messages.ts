@@ -2,11 +2,11 @@ import type { BackupFailure } from '../../backup/target.ts';
 import type { Settings } from '../../settings/schema.ts';
 import type { ArchiveProgress, DescribedBackups, LastFailure } from './adapters.ts';
 
-/** What the threads and processes of backups send each other. */
+/** The messages between the threads and processes of backups. */
 
-/** What a backup is made of. */
+/** What to back up, and how. */
 export interface BackupPlan {
-  /** Of the store. */
+  /** The store's file. */
   readonly file: string;
   readonly backup: Settings['backup'] & { readonly target: string };
 }
@@ -14,11 +14,11 @@ export interface BackupPlan {
 export type BackupEvent =
   /** The newest good backup, in milliseconds since 1970; undefined if there is none. */
   | { readonly kind: 'newest'; readonly madeAt: number | undefined }
-  /** A backup is being made; `made` or `failed` follows. */
+  /** A backup has begun; `made` or `failed` follows. */
   | { readonly kind: 'began' }
   | { readonly kind: 'made'; readonly name: string; readonly madeAt: number }
-  /** Everything that was committed before this moment is in segments. */
-  | { readonly kind: 'shipped'; readonly upTo: number }
+  /** All commits before this moment are in segments. */
+  | { readonly kind: 'archived'; readonly upTo: number }
   /** A new chain of segments begins, for this reason. */
   | { readonly kind: 'chain'; readonly reason: string }
   | { readonly kind: 'failed'; readonly what: BackupKind; readonly code: string; readonly message: string }
@@ -27,9 +27,9 @@ export type BackupEvent =
   /** The answer to `look`. */
   | { readonly kind: 'looked'; readonly found: BackupsFound };
 
-/** What the store and the target say of the backups. */
+/** The state of the backups, by the store and the target. */
 export interface BackupsFound {
-  /** Why something of it could not be read: a sentence. */
+  /** Why something could not be read, as a sentence. */
   readonly problem: string | undefined;
   /** The id of the store that this process has open. */
   readonly storeId?: string;
@@ -41,12 +41,12 @@ export interface BackupsFound {
 export type BackupKind = 'snapshot' | 'continuous';
 
 /**
- * What the agent is asked for. `make`: a backup now, unless one is being made. `look`: what is at the target; it answers with
- * `looked`. `stop`: it sends the last commits and ends.
+ * A request to the agent. `make`: make a backup now, unless one is being made. `look`: send `looked` with the backups at the target.
+ * `stop`: send the last commits to the target, and end.
  */
 export type BackupRequest = 'make' | 'look' | 'stop';
 
-/** What the process of one backup sends back. */
+/** The result of the process that makes one backup. */
 export type SnapshotResult =
   | { readonly name: string; readonly madeAt: number }
   | { readonly code: BackupFailure | 'internal' | 'invalid_settings'; readonly message: string };

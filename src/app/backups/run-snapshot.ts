@@ -8,20 +8,20 @@ import type { BackupPlan, SnapshotResult } from './messages.ts';
 
 const program = new URL(`./snapshot-process${extname(import.meta.url)}`, import.meta.url);
 
-/** Makes a backup in a process of its own. Its result may be a failure; it never rejects. @param signal ends the process early */
+/** Makes a backup in its own process. A failure is a result: it never rejects. @param signal ends the process early */
 export async function runSnapshot(plan: BackupPlan, signal: AbortSignal): Promise<SnapshotResult> {
   const child = fork(program, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const kill = () => child.kill('SIGKILL');
   signal.addEventListener('abort', kill);
   try {
     child.send(plan);
-    return await parseResult(child);
+    return await waitForResult(child);
   } finally {
     signal.removeEventListener('abort', kill);
   }
 }
 
-async function parseResult(child: ChildProcess): Promise<SnapshotResult> {
+async function waitForResult(child: ChildProcess): Promise<SnapshotResult> {
   let result: SnapshotResult | undefined;
   child.on('message', (message: SnapshotResult) => {
     result = message;
@@ -36,20 +36,20 @@ async function parseResult(child: ChildProcess): Promise<SnapshotResult> {
 }
 
 /**
- * Gives the whole process the priority of a backup, so that a service on the same machine comes first. On Linux each thread has a
- * priority of its own, which threads that it starts later take over.
+ * Gives the whole process the priority of a backup, so that a service on the same machine comes first. On Linux each thread has its
+ * own priority, which threads that it starts later inherit.
  */
 export function lowerPriority(): void {
-  for (const id of [0, ...threads()]) {
+  for (const id of [0, ...listThreads()]) {
     try {
       setPriority(id, backupPriority);
     } catch {
-      // The thread has ended, or the system does not allow it: then the backup takes its share.
+      // The thread has ended, or the system does not allow it. Then the backup has the usual priority.
     }
   }
 }
 
-function threads(): readonly number[] {
+function listThreads(): readonly number[] {
   try {
     return readdirSync('/proc/self/task').map(Number);
   } catch {

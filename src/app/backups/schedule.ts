@@ -5,8 +5,8 @@ import { clockSlackMs } from '../limits.ts';
 /** When backups are due. */
 export interface Schedule {
   /**
-   * Whether a backup is due: a time of the schedule has passed since the last one. So one that a stopped service has missed is made
-   * at its next start. @param last milliseconds since 1970; undefined if there is none yet
+   * Whether a backup is due: a time of the schedule has passed since the last one. So a backup that a stopped service has missed is
+   * made at the next start. @param last milliseconds since 1970; undefined if there is none yet
    */
   isDue(last: number | undefined, now: number): boolean;
   /** The next time after a moment, in milliseconds since 1970; undefined if there is none. */
@@ -24,7 +24,7 @@ export function openSchedule(text: string): Schedule {
     ]);
   }
   const after = (moment: number) => cron.nextRun(new Date(moment))?.getTime();
-  // A backup of the future was made while the clock was wrong.
+  // A backup from the future was made while the clock was wrong.
   const isDue = (last: number | undefined, now: number) =>
     last === undefined || last > now + clockSlackMs || (after(last) ?? Infinity) <= now;
   return { after, isDue };

@@ -5,8 +5,8 @@ import type { BackupPlan, SnapshotResult } from './messages.ts';
 import { lowerPriority } from './run-snapshot.ts';
 
 /**
- * The process of one backup, which the agent starts: it has a lower priority than the service, its memory ends with it, and damage
- * that ends a process inside LMDB ends this one. Receives a BackupPlan and sends a SnapshotResult.
+ * The process of one backup, which the agent starts. It has a lower priority than the service, and frees its memory at its end. If LMDB
+ * crashes on a damaged file, only this process ends. Receives a BackupPlan and sends a SnapshotResult.
  */
 lowerPriority();
 process.once('disconnect', () => process.exit(1));

@@ -13,11 +13,11 @@ import { openSchedule, type Schedule } from './schedule.ts';
 /** The backups of a service. */
 export interface Backups extends Repeated {
   report(): Promise<BackupReport>;
-  /** Begins a backup. Throws `backups_not_configured`, `backup_running`, `unavailable`. @returns since when it is being made */
+  /** Begins a backup. Throws `backups_not_configured`, `backup_running`, `unavailable`. @returns when it began */
   make(requester: Requester): Promise<number>;
 }
 
-/** Starts what makes the backups of the settings. Throws SettingsError. */
+/** Starts the backups of the settings. Throws SettingsError. */
 export async function startBackups(
   settings: Settings,
   { engine, ...options }: BackupOptions & { readonly engine: Engine },
@@ -28,7 +28,7 @@ export async function startBackups(
   if (continuous === undefined) await stopArchiving(file);
   if (target === undefined) return unconfigured(settings);
   const schedule = openSchedule(cron);
-  // The thread loads it again; here a missing library or a wrong name ends the start.
+  // The thread opens the target again. Here a missing library or a wrong name ends the start.
   (await openTarget(settings, target)).close();
   const { log, now } = options;
   const status = new BackupStatus(options);
@@ -83,7 +83,7 @@ interface BackupFacts {
   readonly schedule: Schedule;
 }
 
-/** What operators see of the backups. @param now milliseconds since 1970 */
+/** Builds the report for operators. @param now milliseconds since 1970 */
 function buildReport(
   settings: Settings,
   { found, status, schedule }: BackupFacts,
@@ -99,9 +99,10 @@ function buildReport(
     ...noBackups(settings),
     target,
     schedule: cron,
-    next_at: textOf(schedule.after(now)),
+    next_at: isoTime(schedule.after(now)),
     keep,
-    running: status.runningSince === undefined ? null : { since: textOf(status.runningSince) ?? '' },
+    running:
+      status.runningSince === undefined ? null : { since: new Date(status.runningSince).toISOString() },
     newest:
       good === undefined
         ? null
@@ -149,6 +150,6 @@ function describeAge(at: number, now: number): number {
   return Math.max(0, Math.round((now - at) / 1_000));
 }
 
-function textOf(at: number | undefined): string | null {
+function isoTime(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }

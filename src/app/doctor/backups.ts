@@ -9,14 +9,17 @@ import { type Finding, ok, problem } from './finding.ts';
 
 const check = 'backups';
 
-/** The finding of a service that makes none. */
+/** The finding for a service that makes no backups. */
 export const noBackupsMade = ok(
   check,
   'the service makes none',
   'set backup.target, or run counterfoil backup by a timer',
 );
 
-/** Checks that the target of scheduled backups can be read, belongs to this store, and has the backup that was due last. Nothing for a distributed store. */
+/**
+ * Checks that the target of scheduled backups can be read, belongs to this store, and has the backup that was due last. No finding for
+ * a distributed store.
+ */
 export async function backupsCheck(settings: Settings, now: number): Promise<readonly Finding[]> {
   const { target: place, schedule } = settings.backup;
   if (settings.store !== 'lmdb') return [];

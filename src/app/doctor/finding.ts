@@ -22,8 +22,8 @@ export function problem(check: string, message: string, action?: string): Findin
   return { check, status: 'problem', message, action };
 }
 
-/** The worst of them. */
-export function worstOf(findings: readonly Finding[]): Finding['status'] {
+/** The worst status of all findings. */
+export function worstStatus(findings: readonly Finding[]): Finding['status'] {
   const statuses = new Set(findings.map(({ status }) => status));
   if (statuses.has('problem')) return 'problem';
   return statuses.has('warning') ? 'warning' : 'ok';

@@ -10,13 +10,13 @@ import type { Engine } from '../../storage/engine.ts';
 import { masterKeyAgeMsMax } from '../limits.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 
-/** Checks of what the store holds: master keys, secrets, payments, and the clock that wrote them. */
+/** Checks of the store's content: master keys, secrets, payments, and the clock by which they were written. */
 
-/** The service did not exist before this: an earlier clock was never set. */
+/** The service did not exist before this date: a clock that says an earlier one was never set. */
 const earliestNow = Date.UTC(2026, 0, 1);
 
-/** The problems of an error of the settings, or of one that may pass. Throws every other error. */
-export function problemsOf(check: string, error: unknown): readonly Finding[] {
+/** Turns an error of the settings, or a temporary one, into problems. Throws every other error. */
+export function describeProblems(check: string, error: unknown): readonly Finding[] {
   if (error instanceof TransientError) return [problem(check, error.message)];
   if (!(error instanceof SettingsError)) throw error;
   const action = error instanceof DamagedStoreError ? damageAdvice : undefined;

@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { hasEnded } from '../../access/keys/api-key.ts';
 import { operatorKeys } from '../../access/keys/keys.ts';
+import { defined } from '../../defined.ts';
 import { isLoopback } from '../../origins.ts';
 import { processorCheckMsMax } from '../../payments/limits.ts';
 import { openOfOtherAccounts } from '../../payments/payments.ts';
@@ -12,11 +13,11 @@ import { unpricedRouteWarning } from '../access.ts';
 import { checkPortsAreFree } from '../listeners.ts';
 import { type Finding, ok, problem } from './finding.ts';
 
-/** Checks of what is around the service: the disk, the keys of browsers, and the processors. */
+/** Checks of the service's surroundings: its address, the disk, the keys of browsers, and the processors. */
 
 const mebibyte = 1024 * 1024;
 
-/** Nothing for a distributed store. */
+/** No finding for a distributed store. */
 export function diskCheck({ store, data }: Pick<Settings, 'store' | 'data'>): readonly Finding[] {
   if (store !== 'lmdb') return [];
   const { bavail, bsize } = statfsSync(data);
@@ -75,7 +76,7 @@ async function accountCheck(processor: ProcessorAccount, engine: Engine): Promis
   const others = await openOfOtherAccounts(engine, {
     processor: processor.name,
     account: account.id,
-    ...(account.mode === undefined ? {} : { mode: account.mode }),
+    ...defined({ mode: account.mode }),
   });
   const name = account.mode === undefined ? account.id : `${account.id}, ${account.mode} mode`;
   if (others.length === 0) return [ok(check, `account ${name}`)];
@@ -110,46 +111,48 @@ async function reachableCheck(processor: ProcessorAccount): Promise<Finding> {
   }
 }
 
-type Place = Pick<Settings, 'host' | 'port' | 'publicUrl'>;
+type Address = Pick<Settings, 'host' | 'port' | 'publicUrl'>;
 
-/** Checks who can reach the service, and that API keys cannot be read on the way. It has the address. */
-export function reachCheck(settings: Place): Finding {
-  return exposedKeys(settings) ?? ok('address', `${textOf(settings)} is served; ${reachOf(settings)}`);
+/** Checks who can reach the running service, and that API keys cannot be read in transit. */
+export function reachCheck(settings: Address): Finding {
+  return (
+    exposedKeys(settings) ?? ok('address', `${formatAddress(settings)} is served; ${describeReach(settings)}`)
+  );
 }
 
-/** As `reachCheck`, and that the service has the address, or can have it. */
+/** As `reachCheck`; also checks that the service has the address, or can have it. */
 export async function addressCheck(settings: Settings): Promise<Finding> {
   const exposed = exposedKeys(settings);
   if (exposed !== undefined) return exposed;
-  const text = textOf(settings);
+  const text = formatAddress(settings);
   try {
     await checkPortsAreFree(settings);
-    return ok('address', `${text} is free; ${reachOf(settings)}`);
+    return ok('address', `${text} is free; ${describeReach(settings)}`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE' && (await isServed(settings))) return reachCheck(settings);
-    const { message, action } = adviceOn(code);
+    const { message, action } = explainListenError(code);
     return problem('address', `${text}: ${message}`, action);
   }
 }
 
-function exposedKeys(settings: Place): Finding | undefined {
+function exposedKeys(settings: Address): Finding | undefined {
   if (isLoopback(settings.host) || settings.publicUrl?.startsWith('https:')) return undefined;
   return problem(
     'address',
-    `${textOf(settings)}; ${reachOf(settings)}, and publicUrl (COUNTERFOIL_PUBLIC_URL) is not https: API keys can be read in transit`,
+    `${formatAddress(settings)}; ${describeReach(settings)}, and publicUrl (COUNTERFOIL_PUBLIC_URL) is not https: API keys can be read in transit`,
   );
 }
 
-function textOf({ host, port }: Place): string {
+function formatAddress({ host, port }: Address): string {
   return `${host}:${port}`;
 }
 
-function reachOf({ host }: Place): string {
+function describeReach({ host }: Address): string {
   return isLoopback(host) ? 'only this machine can reach it' : 'other machines can reach it';
 }
 
-function adviceOn(code: string | undefined): { readonly message: string; readonly action: string } {
+function explainListenError(code: string | undefined): { readonly message: string; readonly action: string } {
   switch (code) {
     case 'EADDRINUSE':
       return {
@@ -169,8 +172,8 @@ function adviceOn(code: string | undefined): { readonly message: string; readonl
   }
 }
 
-/** Whether a Counterfoil service has the port; which one it is remains unknown. */
-async function isServed({ host, port }: Place): Promise<boolean> {
+/** Whether a Counterfoil service has the port. Which service it is remains unknown. */
+async function isServed({ host, port }: Address): Promise<boolean> {
   try {
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/livez`;
     const response = await fetch(url, { signal: AbortSignal.timeout(processorCheckMsMax) });

@@ -1,4 +1,5 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
+import { defined } from '../../defined.ts';
 import { SettingsError, TransientError } from '../../errors.ts';
 import type {
   Engine,
@@ -88,8 +89,7 @@ const agent = { keepAlive: true, maxSockets: connectionsMax };
 
 function openClient({ endpoint, region }: DynamoSettings): DynamoDBClient {
   return new DynamoDBClient({
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(region === undefined ? {} : { region }),
+    ...defined({ endpoint, region }),
     maxAttempts: 1,
     requestHandler: {
       httpAgent: agent,

@@ -1,28 +1,33 @@
 import { randomBytes } from 'node:crypto';
 import { entryTextsFrom, lastEntry, readArchiveMark } from '../log/journal.ts';
 import type { Store } from '../store.ts';
-import { leaseBeatMs, leaseSilenceMsMax } from './limits.ts';
 
-/** In the store, beside the journal and not in it. Its owner writes it again and again. */
+/** How often the process that makes backups renews its lease in the store: one small flush. */
+const leaseBeatMs = 10_000;
+/** After this silence another process takes over. If the owner's process has ended, another one takes over at once. */
+const leaseSilenceMsMax = 35_000;
+
+/** The lease is in the store, but not in the journal. Its owner renews it. */
 interface LeaseRecord {
   readonly owner: string;
   readonly pid: number;
-  /** Goes up while the owner lives. */
+  /** Increases while the owner lives. */
   readonly beat: number;
 }
 
 const leaseKey = 'backup-owner';
 
 /**
- * Elects the one process, of all that have the store open, that makes its backups. Another one takes over when the owner's process has
- * ended, or has been silent for `leaseSilenceMsMax`. Two owners for a moment do no harm: what they note in the store is conditional.
+ * Elects the process that makes the backups, of all processes that have the store open. Another process takes over when the owner's
+ * process has ended, or has been silent for `leaseSilenceMsMax`. Two owners for a moment do no harm: their notes in the store are
+ * conditional.
  */
 export class Lease {
   readonly #store: Store;
   readonly #self = randomBytes(9).toString('base64url');
   readonly #silenceMsMax: number;
   #beatAt = -Infinity;
-  /** The owner as last seen, and since when it is the same. */
+  /** The last record of another owner, and when it was first seen. */
   #seen: { readonly text: string; readonly since: number } | undefined;
 
   constructor(store: Store, silenceMsMax = leaseSilenceMsMax) {
@@ -34,7 +39,7 @@ export class Lease {
   take(): boolean {
     this.#store.root.resetReadTxn();
     const text = this.#store.root.get(leaseKey);
-    const record = parsed(text);
+    const record = parseRecord<LeaseRecord>(text);
     const isOurs = record?.owner === this.#self;
     if (isOurs && performance.now() - this.#beatAt < leaseBeatMs) return true;
     if (!isOurs && record !== undefined && !this.#isGone(text ?? '', record)) return false;
@@ -47,12 +52,12 @@ export class Lease {
     });
   }
 
-  /** Whether this process holds it now. Within a write transaction this stays so until its end. */
+  /** Whether this process holds the lease now. Within a write transaction, the answer holds until its end. */
   isHeld(): boolean {
-    return parsed(this.#store.root.get(leaseKey))?.owner === this.#self;
+    return parseRecord<LeaseRecord>(this.#store.root.get(leaseKey))?.owner === this.#self;
   }
 
-  /** Lets another process take it at once. */
+  /** Lets another process take the lease at once. */
   release(): void {
     this.#store.root.resetReadTxn();
     if (!this.isHeld()) return;
@@ -68,13 +73,13 @@ export class Lease {
   }
 }
 
-/** Of a copy of a store: its owner makes the backups of the store that it was copied from. */
+/** Call it on a copy of a store: the owner of the lease makes the backups of the original. */
 export function clearLease({ root }: Store): void {
   root.removeSync(leaseKey);
 }
 
-function parsed(text: string | undefined): LeaseRecord | undefined {
-  return text === undefined ? undefined : (JSON.parse(text) as LeaseRecord);
+function parseRecord<Value>(text: string | undefined): Value | undefined {
+  return text === undefined ? undefined : (JSON.parse(text) as Value);
 }
 
 function isAlive(pid: number): boolean {
@@ -86,7 +91,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Why a backup, or a round of continuous backup, failed last. In the store, so that every process and the next start know it. */
+/** Why the last failed backup, or round of continuous backup, failed. It is in the store, so that every process and the next start know it. */
 export interface LastFailure {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -96,32 +101,31 @@ export interface LastFailure {
   readonly message: string;
 }
 
-/** Beside the journal and not in it, so that a failing backup makes no commits. */
+/** The failure is not in the journal, so that a failing backup makes no commits. */
 const failureKey = 'backup-failure';
 
 /** Undefined if none has failed since the store was made or restored. */
 export function readLastFailure({ root }: Store): LastFailure | undefined {
   root.resetReadTxn();
-  const text = root.get(failureKey);
-  return text === undefined ? undefined : (JSON.parse(text) as LastFailure);
+  return parseRecord(root.get(failureKey));
 }
 
 export function noteFailure(store: Store, failure: LastFailure): void {
   store.write(() => store.root.putSync(failureKey, JSON.stringify(failure)));
 }
 
-/** Of a restored store: what failed belongs to the store that was backed up. */
+/** Call it on a restored store: the failure belongs to the store that was backed up. */
 export function clearFailure({ root }: Store): void {
   root.removeSync(failureKey);
 }
 
-/** How far continuous backup is. */
+/** The progress of continuous backup. */
 export interface ArchiveProgress {
   /** The number of the last commit in a segment; undefined if no chain of segments has begun. */
   readonly position: number | undefined;
-  /** The number of the last commit of the store; 0 without commits. */
+  /** The number of the store's last commit; 0 without commits. */
   readonly storePosition: number;
-  /** When the first commit that is in no segment was made, in milliseconds since 1970; undefined if all are in segments. */
+  /** When the first commit that is in no segment was made, in milliseconds since 1970; undefined if all commits are in segments. */
   readonly pendingSince: number | undefined;
 }
 
@@ -131,7 +135,7 @@ export function readArchiveProgress(store: Store): ArchiveProgress {
   const storePosition = lastEntry(store)?.commit ?? position ?? 0;
   const [pending] = position === undefined ? [] : entryTextsFrom(store, position + 1);
   const progress = { position, storePosition, pendingSince: pending?.at };
-  // The snapshot would keep old pages from being used again.
+  // An open snapshot would keep the store from reusing old pages.
   store.root.resetReadTxn();
   return progress;
 }

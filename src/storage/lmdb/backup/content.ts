@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { defined } from '../../../defined.ts';
 import type { Space } from '../../engine.ts';
 import type { Item } from '../../item-text.ts';
 import { type ArchiveMark, entryTextsFrom, lastEntry, readArchiveMark } from '../log/journal.ts';
 import { readChunks, readRuns } from '../log/leaves.ts';
 import { Memtable } from '../log/memtable.ts';
 import { openStoreToRead, type Store } from '../store.ts';
-import { readBytesMax } from './limits.ts';
 import type { Manifest, ManifestAccount } from './manifest.ts';
 import { checksumAfter } from './segment.ts';
+
+/** Bytes that a checksum reads at once: a megabyte keeps a disk busy, and costs little memory. */
+const readBytesMax = 1024 * 1024;
 
 type Content = Pick<
   Manifest,
@@ -25,7 +28,7 @@ type Content = Pick<
 
 const accountsSpace: Space = 'service:charge-accounts';
 
-/** The last commit of a store that nobody writes to, and what it holds. */
+/** Describes a store that nothing writes to: its last commit, and what it holds. */
 export async function describeContent(file: string): Promise<Content> {
   const store = openStoreToRead(file);
   try {
@@ -45,22 +48,22 @@ export async function describeContent(file: string): Promise<Content> {
     const checksum = mark && chainChecksum(store, mark);
     return {
       position: memtable.last,
-      ...(at === undefined ? {} : { last_commit_at: new Date(at).toISOString() }),
-      ...(mark === undefined ? {} : { chain: mark.chain }),
-      ...(checksum === undefined ? {} : { chain_checksum: checksum }),
-      ...{
-        store_id: store.format.id,
-        counts,
-        accounts: readAccounts(store, memtable),
-        store_format: store.format.format,
-      },
+      ...defined({
+        last_commit_at: at === undefined ? undefined : new Date(at).toISOString(),
+        chain: mark?.chain,
+        chain_checksum: checksum,
+      }),
+      store_id: store.format.id,
+      counts,
+      accounts: readAccounts(store, memtable),
+      store_format: store.format.format,
     };
   } finally {
     await store.close();
   }
 }
 
-/** What payments have recorded: each charge is committed with its account. */
+/** Reads the accounts of payments: each charge is committed with its account. */
 function readAccounts(store: Store, memtable: Memtable): readonly ManifestAccount[] {
   const runs = readRuns(store, accountsSpace, memtable.changesOf(accountsSpace), {});
   const text = Buffer.concat(Array.from(readChunks(runs, {}), (chunk) => Buffer.from(chunk))).toString();
@@ -68,7 +71,7 @@ function readAccounts(store: Store, memtable: Memtable): readonly ManifestAccoun
   return items.map(({ name }) => JSON.parse(name) as ManifestAccount);
 }
 
-/** The running checksum after the last commit; undefined when the journal lacks one that was not sent: then a new chain will begin. */
+/** The running checksum after the last commit. Undefined if the journal lacks a commit that was not sent: then a new chain will begin. */
 function chainChecksum(store: Store, { position, checksum }: ArchiveMark): string | undefined {
   let [running, next] = [checksum, position + 1];
   for (const entry of entryTextsFrom(store, next)) {

@@ -1,12 +1,10 @@
 import { BackupFailed } from '../../../backup/target.ts';
-import { futureSlackMs } from './limits.ts';
-import type { Manifest } from './manifest.ts';
-import { comparePlaces } from './manifest.ts';
+import { comparePlaces, futureSlackMs, type Manifest } from './manifest.ts';
 import type { Heartbeat } from './notes.ts';
 import type { Plan } from './plan.ts';
 import { gap, type Reached, type WalkEnd } from './walk.ts';
 
-/** Where a restore has come to the end of its segments. */
+/** The end of a restore: no further segment follows. */
 interface Ended {
   readonly base: Manifest;
   readonly reached: Reached;
@@ -14,7 +12,7 @@ interface Ended {
 }
 
 /**
- * What the target shows to be missing behind the last commit of a restore: commits that were there once, or the proof that nothing
+ * Finds what the target shows to be missing after the last commit of a restore: commits that once existed, or the proof that nothing
  * happened until the wanted moment.
  */
 export function lossesAtEnd(plan: Plan, ended: Ended): readonly BackupFailed[] {
@@ -23,13 +21,13 @@ export function lossesAtEnd(plan: Plan, ended: Ended): readonly BackupFailed[] {
   return found.length > 0 ? found : [endsEarlier(plan, ended)].filter((loss) => loss !== undefined);
 }
 
-/** The store has noted a newer backup, or the target has one, and no segments lead to it. */
+/** A newer backup was noted or is at the target, and no segments lead to it. */
 function missingBackup(
   { newest, backups, bases }: Plan,
   { base, reached, end }: Ended,
 ): BackupFailed | undefined {
   const next = backups.find((each) => !bases.includes(each) && isBeyond(each, base, reached));
-  // With a moment or a commit the state between two backups is wanted.
+  // A wanted moment or commit is a state between two backups.
   if (next !== undefined && (end.at < Infinity || end.position < Infinity))
     return between(reached, base, next);
   if (newest === undefined || !isBeyond(newest, base, reached)) return undefined;
@@ -56,11 +54,11 @@ function isBeyond(
   return comparePlaces(place, { ...base, position }) > 0;
 }
 
-/** The store has sent more than the target has. */
+/** The store has sent more commits than the target has. */
 function missingCommits({ heartbeat, backups }: Plan, { base, reached }: Ended): BackupFailed | undefined {
   if (heartbeat === undefined || heartbeat.position <= reached.position) return undefined;
   const { chain, position, at } = heartbeat;
-  // The store was set back since, and has sent nothing after that.
+  // The store was set back, and has sent nothing since.
   if (chain !== base.chain && backups.some((each) => each.chain === chain && comparePlaces(each, base) < 0))
     return undefined;
   return new BackupFailed(
@@ -70,8 +68,8 @@ function missingCommits({ heartbeat, backups }: Plan, { base, reached }: Ended):
 }
 
 /**
- * Segments that continue no backup are those of a new chain, whose first backup is missing. In the chain of the heartbeat they are of
- * the present of the store; in another one they may be the rest of a past, unless their commits go further.
+ * Segments that continue no backup belong to a new chain, whose first backup is missing. In the chain of the heartbeat, they are the
+ * present of the store. In another chain, they may remain from an earlier history, unless their commits go further.
  */
 function orphanedSegments(
   { segments, chains, heartbeat }: Plan,
@@ -89,7 +87,7 @@ function orphanedSegments(
   );
 }
 
-/** A moment behind the last commit needs a proof that nothing happened until then. */
+/** A wanted moment after the last commit needs a proof that nothing happened until then. */
 function endsEarlier({ heartbeat, backups }: Plan, { base, reached, end }: Ended): BackupFailed | undefined {
   if (end.position < Infinity)
     return new BackupFailed(
@@ -103,7 +101,7 @@ function endsEarlier({ heartbeat, backups }: Plan, { base, reached, end }: Ended
     ...backups.filter((each) => comparePlaces(each, place) === 0).map(madeAt),
     ...(heartbeat?.position === reached.position ? [sentAt(heartbeat)] : []),
   ];
-  // A time that is still to come was a wrong clock's.
+  // A time in the future came from a wrong clock.
   const shown = Math.max(...times.filter((time) => time <= end.now + futureSlackMs));
   if (shown >= end.at) return undefined;
   if (shown === -Infinity)

@@ -18,28 +18,34 @@ import {
   readArchiveProgress,
   readLastFailure,
 } from './archive-state.ts';
-import { heartbeatMs, ownerLookMs, segmentBytesMax, segmentSizeMax } from './limits.ts';
-import { backupsIn } from './listing.ts';
+import { backupsIn } from './catalogue.ts';
 import { sendHeartbeat } from './notes.ts';
 import { checkOwner, claimTarget } from './owner.ts';
-import { noChecksum, parseSegmentName, readSegment, SegmentDraft } from './segment.ts';
+import { noChecksum, parseSegmentName, readSegment, SegmentDraft, segmentBytesMax } from './segment.ts';
 
-/** What a round of continuous backup did. */
+/** Characters at which a segment is closed: some seconds of a busy store, and some ten megabytes of memory to write it. */
+const segmentSizeMax = 4 * 1024 * 1024;
+/** How often continuous backup checks who owns the target: a request to a distant target. */
+const ownerCheckMs = 60_000;
+/** How often continuous backup sends a heartbeat: the state of a minute ago can be restored, and a bucket gets three requests a minute. */
+const heartbeatMs = 20_000;
+
+/** The result of a round of continuous backup. */
 interface ArchiveRound {
-  /** Commits that went to the target. */
+  /** The number of commits that were sent to the target. */
   readonly commits: number;
-  /** Why a new chain was begun, which needs a backup to follow: a sentence; undefined if none was. */
+  /** Why a new chain was begun, which a backup must follow, as a sentence; undefined if none was begun. */
   readonly begun: string | undefined;
 }
 
 export interface ArchiverOptions {
-  /** After this silence of its owner another process takes the lease; the limit of the same name by default. */
+  /** After this silence of its owner, another process takes the lease; the bound of the same name by default. */
   readonly leaseSilenceMsMax?: number;
-  /** Bytes of the journal beyond which it keeps nothing for the target; `journalRetainedBytesMax` by default. */
+  /** The size from which on the journal keeps nothing for the target; `journalRetainedBytesMax` by default. */
   readonly journalBytesMax?: number;
-  /** How often the target gets a sign of life; `heartbeatMs` by default. */
+  /** How often the target gets a heartbeat; `heartbeatMs` by default. */
   readonly heartbeatMs?: number;
-  /** Called after each step of a segment; killed after any of them, it loses nothing. */
+  /** Called after each step of a segment. If the process is killed after any of them, nothing is lost. */
   readonly passed?: (step: ArchiveStep) => void;
 }
 
@@ -49,8 +55,8 @@ export type ArchiveStep = (typeof archiveSteps)[number];
 const nothing: ArchiveRound = { commits: 0, begun: undefined };
 
 /**
- * Continuous backup: copies the commits of the journal to a target, in segments. Compaction leaves them in the journal until the
- * mark in the store (`ArchiveMark`) has passed them. Call its methods in the process that holds the lease.
+ * Continuous backup: copies the commits of the journal to a target, in segments. Compaction leaves commits in the journal until the mark
+ * in the store (`ArchiveMark`) has passed them. Call the methods in the process that holds the lease.
  */
 export class JournalArchiver {
   readonly #store: Store;
@@ -59,8 +65,8 @@ export class JournalArchiver {
   readonly lease: Lease;
   /** Whether this process has compared the target with the mark since it took the lease. */
   #isCompared = false;
-  /** When this process has last read to whom the target belongs, and sent a heartbeat, in milliseconds of `performance.now`. */
-  #ownerSeenAt = -Infinity;
+  /** When this process last checked the owner of the target, and last sent a heartbeat, by `performance.now`. */
+  #ownerCheckedAt = -Infinity;
   #heartbeatAt = -Infinity;
 
   constructor(file: string, target: BackupTarget, options: ArchiverOptions = {}) {
@@ -74,7 +80,7 @@ export class JournalArchiver {
     return this.#store.format.id;
   }
 
-  /** The chain to which segments belong now. */
+  /** The chain to which new segments belong. */
   get chain(): string | undefined {
     this.#store.root.resetReadTxn();
     return readArchiveMark(this.#store)?.chain;
@@ -92,34 +98,34 @@ export class JournalArchiver {
     noteFailure(this.#store, failure);
   }
 
-  /** Call it after the lease was lost: the next owner may have written segments. */
+  /** Call it after the lease was lost: the next owner of the lease may have written segments. */
   forget(): void {
     this.#isCompared = false;
-    this.#ownerSeenAt = -Infinity;
+    this.#ownerCheckedAt = -Infinity;
   }
 
   /**
-   * Sends what is in the journal. Throws BackupFailed, also if the target belongs to another store; then nothing is lost, and the next
-   * round goes on.
+   * Sends the commits of the journal. Throws BackupFailed, also if the target belongs to another store. Nothing is lost then, and the next
+   * round continues.
    */
   async round(): Promise<ArchiveRound> {
     const upTo = Date.now();
-    await this.#lookAtOwner();
-    const done = await this.#ship();
+    await this.#checkOwner();
+    const done = await this.#archive();
     if (done.begun === undefined) await this.#beat(upTo);
     return done;
   }
 
-  async #lookAtOwner(): Promise<void> {
-    const isFirst = this.#ownerSeenAt === -Infinity;
-    if (performance.now() - this.#ownerSeenAt < ownerLookMs) return;
+  async #checkOwner(): Promise<void> {
+    const isFirst = this.#ownerCheckedAt === -Infinity;
+    if (performance.now() - this.#ownerCheckedAt < ownerCheckMs) return;
     const { id } = this.#store.format;
-    this.#ownerSeenAt = -Infinity;
+    this.#ownerCheckedAt = -Infinity;
     await (isFirst ? claimTarget(this.#target, id) : checkOwner(this.#target, id));
-    this.#ownerSeenAt = performance.now();
+    this.#ownerCheckedAt = performance.now();
   }
 
-  /** Says that everything that was acknowledged before a moment is at the target. */
+  /** Sends a heartbeat: everything that was acknowledged before this moment is at the target. */
   async #beat(upTo: number): Promise<void> {
     const { heartbeatMs: pauseMs = heartbeatMs, passed = () => undefined } = this.#options;
     if (performance.now() - this.#heartbeatAt < pauseMs) return;
@@ -133,10 +139,10 @@ export class JournalArchiver {
     this.#heartbeatAt = performance.now();
   }
 
-  async #ship(): Promise<ArchiveRound> {
+  async #archive(): Promise<ArchiveRound> {
     this.#store.root.resetReadTxn();
     const mark = readArchiveMark(this.#store);
-    const reason = this.#whyAnew(mark);
+    const reason = this.#whyNewChain(mark);
     if (mark === undefined || reason !== undefined) return this.#begin(reason ?? '');
     if (!this.#isCompared && !(await this.#compare(mark)))
       return this.#begin('the target has other commits than the store, which was set back');
@@ -149,14 +155,14 @@ export class JournalArchiver {
     return this.#store.close();
   }
 
-  #whyAnew(mark: ArchiveMark | undefined): string | undefined {
+  #whyNewChain(mark: ArchiveMark | undefined): string | undefined {
     if (mark === undefined) return 'continuous backup begins';
     if (mark.store !== this.#store.format.id) return 'the store was restored or copied';
     if (mark.target !== this.#target.name) return 'the target is another one';
     return undefined;
   }
 
-  /** From here on compaction leaves commits in the journal. */
+  /** Begins a new chain. From here on, compaction leaves commits in the journal. */
   #begin(reason: string): ArchiveRound {
     const isMade = this.#store.write(() => {
       if (!this.lease.isHeld()) return false;
@@ -176,7 +182,7 @@ export class JournalArchiver {
 
   async #send(): Promise<ArchiveRound> {
     const { passed = () => undefined } = this.#options;
-    // Commits that are made meanwhile are for the next round.
+    // Commits that are made meanwhile wait for the next round.
     const end = lastEntry(this.#store)?.commit ?? 0;
     let commits = 0;
     for (;;) {
@@ -184,7 +190,7 @@ export class JournalArchiver {
       const mark = readArchiveMark(this.#store);
       if (mark === undefined) return { commits, begun: undefined };
       const draft = this.#read(mark, end);
-      // The snapshot of the look would keep old pages from being used again.
+      // An open snapshot would keep the store from reusing old pages.
       this.#store.root.resetReadTxn();
       if (draft === undefined) return { ...this.#begin(gapAfter(mark)), commits };
       const { last } = draft;
@@ -200,7 +206,7 @@ export class JournalArchiver {
     }
   }
 
-  /** The next commits; undefined when the journal has them no more. */
+  /** Reads the next commits; undefined if the journal no longer has them. */
   #read({ position, checksum }: ArchiveMark, end: number): SegmentDraft | undefined {
     const draft = new SegmentDraft(checksum);
     let next = position + 1;
@@ -212,7 +218,7 @@ export class JournalArchiver {
     return draft;
   }
 
-  /** @returns whether the mark was still the one that the segment continues */
+  /** @returns whether the mark had not changed since the segment was begun */
   #note(mark: ArchiveMark, position: number, checksum: string): boolean {
     return this.#store.write(() => {
       const now = readArchiveMark(this.#store);
@@ -223,8 +229,10 @@ export class JournalArchiver {
   }
 
   /**
-   * A process that was killed between a segment and its note leaves a segment in front of the mark. If it has other commits than the
-   * store, the whole machine was set back, and the chain is of another past. So it is if a backup has commits that the store lacks.
+   * Compares the target with the store. A process that was killed between a segment and its note leaves a segment after the mark. If the
+   * segment has other commits than the store, or a backup has commits that the store lacks, then the whole machine was set back.
+   *
+   * @returns whether the chain continues the store's history
    */
   async #compare(mark: ArchiveMark): Promise<boolean> {
     const last = lastEntry(this.#store)?.commit ?? 0;
@@ -246,7 +254,7 @@ export class JournalArchiver {
   }
 }
 
-/** Ends continuous backup of a store: its journal keeps nothing for it any more. */
+/** Ends continuous backup of a store: its journal no longer keeps commits for the target. */
 export async function stopArchiving(file: string): Promise<void> {
   const store = openStore(file);
   try {

@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, fstatSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { recordBytes } from '../../../backup/small-files.ts';
 import { asBackupFailure, BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { draftFolder, flush, removeDeadDrafts } from '../../../durable-files.ts';
 import { SettingsError } from '../../../errors.ts';
@@ -7,13 +8,11 @@ import { version } from '../../../version.ts';
 import { readHead } from '../file/pages.ts';
 import { type Progress, verifyStore } from '../file/verify.ts';
 import { openStoreToRead } from '../store.ts';
+import { backupsByStore } from './catalogue.ts';
 import { describeContent, hashFile } from './content.ts';
-import { restPerWork, throttledGrowthBytesMax } from './limits.ts';
-import { backupsByStore } from './listing.ts';
 import {
   dataFile,
   type Manifest,
-  manifestBytes,
   manifestFile,
   manifestVersion,
   nameAt,
@@ -25,7 +24,7 @@ import { checkOwner, claimSteps, claimTarget, settleStoreId } from './owner.ts';
 import { keepNewest, tidy } from './retention.ts';
 import { copySnapshot, type Rest } from './snapshot-copy.ts';
 
-/** What a backup goes through, in this order; killed after any of them, it leaves no backup or a whole one. */
+/** The steps of a backup, in order. If the process is killed after any of them, there is no backup or a whole one. */
 export const backupSteps = [
   ...claimSteps,
   ...(['begun', 'copied', 'verified', 'described', 'data in place', 'listed', 'noted', 'done'] as const),
@@ -33,9 +32,9 @@ export const backupSteps = [
 export type BackupStep = (typeof backupSteps)[number];
 
 interface BackupOptions {
-  /** How many backups stay; all if undefined. */
+  /** How many backups to keep; all if undefined. */
   readonly keep?: number | undefined;
-  /** Whether the store takes a target that belongs to another one (`claimTarget`). */
+  /** Whether the store takes over a target that belongs to another one (`claimTarget`). */
   readonly takesOver?: boolean;
   readonly progress?: Progress;
   /** Called after each step. */
@@ -48,12 +47,12 @@ interface MadeBackup extends Manifest {
 }
 
 /**
- * Copies one snapshot of the store to a target, verifies the copy, and lists it there. The service may run. Older backups are
- * deleted only after the new one is good. While others write, it works a tenth of the time, and blocks its thread for the rest. Throws
+ * Copies one snapshot of the store to a target, verifies the copy, and lists it there. The service may run. Older backups are deleted
+ * only after the new one is good. While others write, the backup works a tenth of the time, and blocks its thread for the rest. Throws
  * BackupFailed, also if the target belongs to another store, and SettingsError if the store cannot be opened or the target is its folder.
  *
- * @param file of a store that exists. For a distant target the copy is made in its folder first
- * @param target one backup at a time is made in it
+ * @param file the file of an existing store. For a distant target, the copy is first made in its folder
+ * @param target make one backup at a time in it
  */
 export async function makeBackup(
   file: string,
@@ -103,9 +102,9 @@ export async function makeBackup(
     await noteLast(target, storeId, made.at(-1));
     await target.putFile(manifest.file, copy);
     passed('data in place');
-    // It may have been taken over while the copy was made.
+    // Another store may have taken over the target while the copy was made.
     await checkOwner(target, storeId);
-    await target.put(manifestFile(name), manifestBytes(manifest));
+    await target.put(manifestFile(name), recordBytes(manifest));
     await checkIsListed(target, manifest);
     passed('listed');
     await noteNewest(target, { store_id: storeId, name, timeline, position: manifest.position });
@@ -122,8 +121,8 @@ export async function makeBackup(
 }
 
 /**
- * Notes a backup that was listed by a process that died before it noted it. Killed once more, this process leaves a file without a
- * manifest, which counts as unfinished only beside a note of the newest backup.
+ * Notes the last backup, in case a process listed it and died before it noted it. If this process is killed too, it leaves a file without
+ * a manifest, which counts as unfinished only beside a note of the newest backup.
  */
 async function noteLast(target: BackupTarget, storeId: string, last: Manifest | undefined): Promise<void> {
   if (last === undefined) return;
@@ -131,10 +130,10 @@ async function noteLast(target: BackupTarget, storeId: string, last: Manifest | 
   await noteNewest(target, { store_id: storeId, name, timeline, position });
 }
 
-/** In the store's own folder, a backup is lost with the store. */
+/** A backup in the store's own folder is lost with the store. */
 function checkIsElsewhere(file: string, target: string): void {
-  const way = relative(resolve(file, '..'), resolve(target));
-  if (way === '' || !way.startsWith('..'))
+  const path = relative(resolve(file, '..'), resolve(target));
+  if (path === '' || !path.startsWith('..'))
     throw new SettingsError([`${target}: is in the data folder; a backup there is lost with the data`]);
 }
 
@@ -145,7 +144,7 @@ async function freeName(target: BackupTarget): Promise<{ readonly name: string; 
   return { name: nameAt(now), now };
 }
 
-/** Another backup at the same time, from a machine that this one cannot see, takes a file without a manifest for the rest of a killed one. */
+/** A concurrent backup on a machine that this one cannot see may have deleted the file before it had a manifest, as left by a killed backup. */
 async function checkIsListed(target: BackupTarget, { name, file, bytes, sha256 }: Manifest): Promise<void> {
   const listed = await readManifest(target, name);
   if (listed?.sha256 === sha256 && (await target.sizeOf(file)) === bytes) return;
@@ -173,9 +172,14 @@ async function checkIsWhole(copy: string, progress: Progress): Promise<void> {
     );
 }
 
+/** A backup works a tenth of the time while others write. */
+export const restPerWork = 9;
+/** Growth of the store's file from which on a backup does not rest: some seconds of many updates. */
+export const throttledGrowthBytesMax = 128 * 1024 * 1024;
+
 /**
  * Pauses a backup while other processes write to the store. The lowest CPU priority alone is not enough: the backup would still use
- * every moment in which the writers wait for the disk. The backup does not pause while nothing is written. It stops pausing when the
+ * every moment in which the writers wait for the disk. While nothing is written, the backup does not pause. It stops pausing when the
  * file has grown by `throttledGrowthBytesMax`, because its snapshot prevents the store from reusing old pages.
  */
 export class Throttle {
@@ -184,14 +188,14 @@ export class Throttle {
   #transaction: bigint | undefined;
   #workedMs = cpuMs();
 
-  /** @param file of the store */
+  /** @param file the store's file */
   constructor(file: string) {
     this.#file = openSync(file, 'r');
     this.#bytes = fstatSync(this.#file).size;
     this.#transaction = this.#lastTransaction();
   }
 
-  /** Blocks this thread for a multiple of the CPU time that passed since the last call, if the store was written to meanwhile. */
+  /** If the store was written to since the last call, blocks this thread for a multiple of the CPU time used since then. */
   rest(): void {
     const transaction = this.#lastTransaction();
     const isInUse = transaction !== this.#transaction;
@@ -210,7 +214,7 @@ export class Throttle {
   }
 }
 
-/** CPU time of the process; a process that waits for its turn has not worked. */
+/** The CPU time of the process: a process that waits for its turn does not work. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

@@ -1,13 +1,12 @@
-import { readRecord, readSmall, recordBytes } from '../../../backup/small-files.ts';
+import { readRecord, readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget } from '../../../backup/target.ts';
-import { manifestBytesMax } from './limits.ts';
 
-/** What a backup says of itself, in `NAME.json` beside `NAME.mdb`. A backup without one does not exist. */
+/** Describes a backup, in `NAME.json` beside `NAME.mdb`. Without a manifest there is no backup. */
 export interface Manifest {
   /** The version of these fields. */
   readonly manifest: typeof manifestVersion;
   readonly name: string;
-  /** When the snapshot was about to be taken (RFC 3339): everything that was durable then is in the backup. */
+  /** The moment before the snapshot was taken (RFC 3339): everything that was durable then is in the backup. */
   readonly time: string;
   /** The number of the last commit in the snapshot. */
   readonly position: number;
@@ -16,23 +15,23 @@ export interface Manifest {
   /** The id of the store. A restored or copied store has another one. */
   readonly store_id: string;
   /**
-   * Which history of the store the backup is from, counted from 0. The number goes up when a backup finds commits at the target that
-   * the store lacks, because the whole machine was set back.
+   * The history of the store that the backup is from, counted from 0. The number increases when a backup finds commits at the target
+   * that the store lacks, because the whole machine was set back.
    */
   readonly timeline: number;
   /** The chain of segments that continues it; missing if the store has no continuous backup. */
   readonly chain?: string;
-  /** The running checksum of that chain at `position`: the segments that continue it begin with this one. Missing as the chain may be. */
+  /** The running checksum of that chain at `position`, with which the next segment begins; missing without a chain. */
   readonly chain_checksum?: string;
   /** Items by kind: `tables`, `table_items`, and each space of the service that has any. */
   readonly counts: Readonly<Record<string, number>>;
-  /** The processor accounts and modes that the store has ever charged with: after a restore the records of each must be read. */
+  /** The processor accounts and modes of all charges of the store: after a restore, the records of each must be read. */
   readonly accounts: readonly ManifestAccount[];
   readonly file: string;
   readonly bytes: number;
-  /** Of the file, in hexadecimal. */
+  /** The SHA-256 of the file, in hexadecimal. */
   readonly sha256: string;
-  /** Of the service that made it. */
+  /** The version of the service that made the backup. */
   readonly service_version: string;
   readonly store_format: number;
 }
@@ -45,14 +44,13 @@ export interface ManifestAccount {
 }
 
 export const manifestVersion = 1;
+/** A manifest or another record of a target has a few hundred bytes; a longer file is not ours. */
+export const recordBytesMax = 64 * 1024;
+/** A time that is further in the future than this is wrong: the clocks of two machines differ by less. */
+export const futureSlackMs = 60_000;
 const namePattern = /^counterfoil-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
-/** The file of a manifest. */
-export function manifestBytes(manifest: Manifest): Buffer {
-  return recordBytes(manifest);
-}
-
-/** Names have the time at which the backup was made, by a clock that may have been wrong: they order nothing. @param now milliseconds since 1970 */
+/** Names contain the time of the backup, by a clock that may have been wrong: they order nothing. @param now milliseconds since 1970 */
 export function nameAt(now: number): string {
   return `counterfoil-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}`;
 }
@@ -71,10 +69,10 @@ export function backupName(file: string): string | undefined {
   return name !== file && namePattern.test(name) ? name : undefined;
 }
 
-/** Reads a manifest; undefined when there is none, it was altered, or it is not one of this version. The file of the backup may be missing. */
+/** Reads a manifest; undefined if there is none, or it was altered or is of another version. The data file may be missing. */
 export async function readManifest(target: BackupTarget, name: string): Promise<Manifest | undefined> {
   if (!namePattern.test(name)) return undefined;
-  const text = await readSmall(target, manifestFile(name), manifestBytesMax);
+  const text = await readSmall(target, manifestFile(name), recordBytesMax);
   const manifest = (text && readRecord(text)) as Manifest | undefined;
   if (manifest?.manifest !== manifestVersion || manifest.name !== name) return undefined;
   if (manifest.file !== dataFile(name) || Number.isNaN(Date.parse(manifest.time))) return undefined;
@@ -82,24 +80,24 @@ export async function readManifest(target: BackupTarget, name: string): Promise<
 }
 
 /** Whether a text is the name of a backup. */
-export function isName(text: string): boolean {
+export function isBackupName(text: string): boolean {
   return namePattern.test(text);
 }
 
 /**
- * The order of backups is that of the commits in them. Times and names come from clocks, which may be wrong: they decide only between
- * backups of the same commit, which have the same content.
+ * Backups are ordered by their commits. Times and names come from clocks, which may be wrong: they decide only between backups of the
+ * same commit, which have the same content.
  */
 
-/** Where a backup stands among those of its store. */
-export type Place = Pick<Manifest, 'timeline' | 'position'>;
+/** The place of a backup in the order of its store's backups. */
+export type BackupPlace = Pick<Manifest, 'timeline' | 'position'>;
 
 /** Negative if the first is the older one. */
-export function comparePlaces(one: Place, other: Place): number {
+export function comparePlaces(one: BackupPlace, other: BackupPlace): number {
   return one.timeline - other.timeline || one.position - other.position;
 }
 
-/** As `comparePlaces`, and of two backups of one commit the one that was made later is the newer one. */
+/** As `comparePlaces`; of two backups of one commit, the one made later is the newer one. */
 export function compareBackups(one: Manifest, other: Manifest): number {
   return (
     comparePlaces(one, other) ||
@@ -109,7 +107,7 @@ export function compareBackups(one: Manifest, other: Manifest): number {
 }
 
 /**
- * Groups backups by the id of their store. Each group begins with its oldest backup, and the group of the owner is the last.
+ * Groups backups by the id of their store. Each group begins with its oldest backup, and the owner's group is the last.
  *
  * @param ownerId the id of the store to which the target belongs; undefined if the target does not name it
  */
@@ -123,7 +121,7 @@ export function byStore(
 }
 
 /**
- * The timeline of the next backup of a store: a new one if the target has a commit that the store lacks.
+ * The timeline of a store's next backup: a new one if the target has a commit that the store lacks.
  *
  * @param made the backups of the store at the target, the oldest first
  * @param next position and time of its last commit

@@ -1,25 +1,24 @@
 import { readRecord, readSmall, recordBytes } from '../../../backup/small-files.ts';
 import type { BackupTarget } from '../../../backup/target.ts';
-import { manifestBytesMax } from './limits.ts';
-import { comparePlaces, type Place } from './manifest.ts';
+import { type BackupPlace, comparePlaces, recordBytesMax } from './manifest.ts';
 
 /**
- * What a store notes at its target beside backups and segments, so that a missing one is noticed: a listing alone does not show what
- * has gone from its end. Each store has one file of each kind, which the next note replaces.
+ * Notes of a store at its target, beside backups and segments. They show that a file is missing: a listing alone does not show what is
+ * gone from its end. Each store has one file of each kind, which the next note replaces.
  */
 
-/** The newest backup that the store has made there. */
-export interface NewestNote extends Place {
+/** The newest backup that the store has made at the target. */
+export interface NewestNote extends BackupPlace {
   readonly newest: typeof noteVersion;
   readonly store_id: string;
-  /** Of the backup. */
+  /** The name of the backup. */
   readonly name: string;
   readonly timeline: number;
 }
 
 /**
- * The sign of life of continuous backup: everything that the store acknowledged before a moment is at the target. So a store in
- * which nothing happened differs from one that sends nothing any more.
+ * The heartbeat of continuous backup: everything that the store acknowledged before a moment is at the target. It distinguishes a store
+ * without new commits from one that no longer sends them.
  */
 export interface Heartbeat {
   readonly heartbeat: typeof noteVersion;
@@ -37,7 +36,7 @@ const heartbeatPattern = /^heartbeat-([\da-f]{8})\.json$/;
 export async function noteNewest(target: BackupTarget, note: Omit<NewestNote, 'newest'>): Promise<void> {
   const before = await readNewest(target, note.store_id);
   if (before !== undefined && before !== 'damaged') {
-    // Another backup of the same store may have been faster.
+    // A concurrent backup of the same store may have been faster.
     if (before.name === note.name || comparePlaces(before, note) > 0) return;
   }
   await target.replace(newestFile(note.store_id), recordBytes({ newest: noteVersion, ...note }));
@@ -61,7 +60,7 @@ export function readHeartbeat(
   return readNote<Heartbeat>(target, heartbeatFile(storeId), ({ heartbeat }) => heartbeat === noteVersion);
 }
 
-/** The id of the store of a heartbeat; undefined if the file is none. */
+/** The id of the heartbeat's store; undefined if the file is no heartbeat. */
 export function parseHeartbeatName(file: string): string | undefined {
   return heartbeatPattern.exec(file)?.[1];
 }
@@ -79,7 +78,7 @@ async function readNote<Note>(
   file: string,
   isOfThisVersion: (note: Partial<Note>) => boolean,
 ): Promise<Note | 'damaged' | undefined> {
-  const bytes = await readSmall(target, file, manifestBytesMax);
+  const bytes = await readSmall(target, file, recordBytesMax);
   if (bytes === undefined) return undefined;
   const found = readRecord(bytes) as Note | undefined;
   return found !== undefined && isOfThisVersion(found) ? found : 'damaged';

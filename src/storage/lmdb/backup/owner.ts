@@ -1,55 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRecord, readSmall, recordBytes } from '../../../backup/small-files.ts';
+import { recordBytes } from '../../../backup/small-files.ts';
 import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
 import { notedCommit } from '../file/failure.ts';
 import { isFile } from '../file/format.ts';
 import { lastEntry } from '../log/journal.ts';
 import { openStore, openStoreToRead } from '../store.ts';
-import { readCatalogue, restorable } from './catalogue.ts';
-import { claimSettleMs, formerStoresMax, manifestBytesMax } from './limits.ts';
+import { type Owner, ownerFile, ownerVersion, readCatalogue, readOwner, restorable } from './catalogue.ts';
 
 /**
- * A target has the backups of one store: with two, the retention of one would delete the backups of the other, and a restore would
- * not know which one is meant. So a store claims a target before its first backup, and every other store is rejected. A restored or
- * copied store is another store, until the operator says that it replaces the first one (`takesOver`): only they know whether that one
- * is stopped for good.
+ * A target has the backups of one store: with two, the retention of one store would delete the backups of the other, and a restore
+ * would not know which store is meant. So a store claims a target before its first backup, and every other store is rejected. A
+ * restored or copied store is another store until the operator says that it replaces the first one (`takesOver`): only the operator
+ * knows whether the first one is stopped for good.
  */
-interface Owner {
-  /** The version of these fields. */
-  readonly owner: typeof ownerVersion;
-  readonly store_id: string;
-  /** Since when (RFC 3339). */
-  readonly since: string;
-  /** The stores before it, the latest last. Their backups stay. */
-  readonly former: readonly { readonly store_id: string; readonly until: string }[];
-}
 
-export const ownerFile = 'counterfoil-owner.json';
-const ownerVersion = 1;
+/**
+ * How long a claim of a distant target waits before it reads the owner again. A concurrent claim that began before has ended by
+ * then.
+ */
+const claimSettleMs = 1_000;
+/** Former owners that a target names: each is a restore or a move of the store. */
+const formerStoresMax = 32;
 
-/** The steps of a claim; killed after any of them, the target has one owner, or none. */
+/** The steps of a claim. If the process is killed after any of them, the target has one owner or none. */
 export const claimSteps = ['looked', 'written', 'claimed'] as const;
 type ClaimStep = (typeof claimSteps)[number];
 
 interface ClaimOptions {
-  /** Whether the store takes a target that belongs to another one. */
+  /** Whether the store takes over a target that belongs to another one. */
   readonly takesOver?: boolean;
   /** Called after each step. */
   readonly passed?: (step: ClaimStep) => void;
-}
-
-/** The owner of a target; undefined if it has none. `damaged` if the file that says so was altered. Throws BackupFailed. */
-export async function readOwner(target: BackupTarget): Promise<Owner | 'damaged' | undefined> {
-  const bytes = await readSmall(target, ownerFile, manifestBytesMax);
-  if (bytes === undefined) return undefined;
-  const found = readRecord(bytes) as Owner | undefined;
-  return found?.owner === ownerVersion ? found : 'damaged';
-}
-
-/** The id of the owner, if the target says it. */
-export async function readOwnerId(target: BackupTarget): Promise<string | undefined> {
-  const owner = await readOwner(target);
-  return owner === 'damaged' ? undefined : owner?.store_id;
 }
 
 /** Makes a store the owner of a target that has none. Throws BackupFailed with `target_owned` if it belongs to another one. */
@@ -67,7 +48,7 @@ export async function claimTarget(
   if (owner === undefined) await target.put(ownerFile, bytes);
   else await target.replace(ownerFile, bytes);
   passed('written');
-  // Of two claims at once a server without conditional writes keeps the later one.
+  // Of two concurrent claims, a server without conditional writes keeps the later one.
   if (target.drafts === undefined) await sleep(claimSettleMs);
   await checkOwner(target, storeId);
   passed('claimed');
@@ -78,11 +59,11 @@ export async function checkOwner(target: BackupTarget, storeId: string): Promise
   const owner = await readOwner(target);
   if (owner === undefined)
     throw new BackupFailed('target_owned', `${target.name}: ${ownerFile} has gone; run this again`);
-  if (owner === 'damaged') throw damaged(target);
-  if (owner.store_id !== storeId) throw owned(target, storeId, owner.store_id);
+  if (owner === 'damaged') throw damagedOwnerError(target);
+  if (owner.store_id !== storeId) throw ownedError(target, storeId, owner.store_id);
 }
 
-/** Why a store may not make backups at a target: a sentence; undefined if it may. Changes nothing. */
+/** Why a store may not make backups at a target, as a sentence; undefined if it may. Changes nothing. */
 export async function whyRejected(target: BackupTarget, storeId: string): Promise<string | undefined> {
   try {
     const owner = await readOwner(target);
@@ -99,12 +80,12 @@ async function checkIsFree(
   storeId: string,
   owner: Owner | 'damaged' | undefined,
 ): Promise<void> {
-  if (owner === 'damaged') throw damaged(target);
-  if (owner !== undefined) throw owned(target, storeId, owner.store_id);
-  // The file that names the owner may have been deleted.
+  if (owner === 'damaged') throw damagedOwnerError(target);
+  if (owner !== undefined) throw ownedError(target, storeId, owner.store_id);
+  // The owner's file may have been deleted.
   const ids = restorable(await readCatalogue(target)).map(({ store_id }) => store_id);
   const other = ids.at(-1);
-  if (other !== undefined && !ids.includes(storeId)) throw owned(target, storeId, other);
+  if (other !== undefined && !ids.includes(storeId)) throw ownedError(target, storeId, other);
 }
 
 function newClaim(storeId: string, before: Owner | 'damaged' | undefined): Owner {
@@ -114,7 +95,7 @@ function newClaim(storeId: string, before: Owner | 'damaged' | undefined): Owner
   return { owner: ownerVersion, store_id: storeId, since, former: all.slice(-formerStoresMax) };
 }
 
-function owned({ name }: BackupTarget, storeId: string, ownerId: string): BackupFailed {
+function ownedError({ name }: BackupTarget, storeId: string, ownerId: string): BackupFailed {
   return new BackupFailed(
     'target_owned',
     `${name}: belongs to store ${ownerId}, and this is store ${storeId} (a restored or copied store is another one); choose another ` +
@@ -122,7 +103,7 @@ function owned({ name }: BackupTarget, storeId: string, ownerId: string): Backup
   );
 }
 
-function damaged({ name }: BackupTarget): BackupFailed {
+function damagedOwnerError({ name }: BackupTarget): BackupFailed {
   return new BackupFailed(
     'target_owned',
     `${name}: ${ownerFile} is damaged, so it is unknown to which store the target belongs; if it belongs to this one, run ` +
@@ -131,8 +112,8 @@ function damaged({ name }: BackupTarget): BackupFailed {
 }
 
 /**
- * The id of a store. A store that is a copy, or that was overwritten by an older one, gets its new id first, as when a service opens it:
- * a backup under the id of the original would be taken for one of that. Throws as `openStore` does.
+ * The id of a store. A copy of a store, or a store that was overwritten with an older one, first gets its new id, as when a service opens
+ * it: under the id of the original, its backup would count as one of the original. Throws as `openStore` does.
  */
 export async function settleStoreId(file: string): Promise<string> {
   const noted = notedCommit(file);

@@ -4,12 +4,12 @@ import {
   type Catalogue,
   type CatalogueEntry,
   describeProblem,
+  ownerFile,
   readCatalogue,
+  readOwner,
   restorable,
 } from './catalogue.ts';
-import { futureSlackMs } from './limits.ts';
-import type { Manifest } from './manifest.ts';
-import { byStore, compareBackups, comparePlaces } from './manifest.ts';
+import { byStore, compareBackups, comparePlaces, futureSlackMs, type Manifest } from './manifest.ts';
 import {
   type Heartbeat,
   heartbeatFile,
@@ -18,39 +18,38 @@ import {
   readHeartbeat,
   readNewest,
 } from './notes.ts';
-import { ownerFile, readOwner } from './owner.ts';
 import { parseSegmentName, type SegmentName } from './segment.ts';
 
 /** What to restore. */
 export interface Wanted {
-  /** One backup, without the segments after it. */
+  /** The name of one backup, which is restored without the segments after it. */
   readonly name?: string | undefined;
   /** The state of this moment, in milliseconds since 1970; the newest by default. */
   readonly at?: number | undefined;
   /** The state after this commit; the last by default. */
   readonly position?: number | undefined;
-  /** The id of the store, of several that have backups at the target. */
+  /** The id of the store, if several have backups at the target. */
   readonly store?: string | undefined;
 }
 
 export interface Plan {
-  /** Backups to begin with, the best first: a later one is for when those before it turn out to be damaged. */
+  /** Backups to begin with, the best first. The next one is used if those before it turn out to be damaged. */
   readonly bases: readonly Manifest[];
-  /** All segments of the target, by their first commit. */
+  /** All segments of the target, sorted by their first commit. */
   readonly segments: readonly SegmentName[];
   /** The chains of all backups of the target. */
   readonly chains: ReadonlySet<string>;
   /** The good backups of the store, the oldest first. */
   readonly backups: readonly Manifest[];
-  /** What is damaged or missing, and may be newer than the first base: a sentence for each. */
+  /** One sentence for each file that is damaged or missing, and may be newer than the first base. */
   readonly problems: readonly string[];
-  /** What is damaged or missing, and is shown to be older than the newest backup. */
+  /** One sentence for each file that is damaged or missing, and is certainly older than the newest backup. */
   readonly notes: readonly string[];
   readonly newest: NewestNote | undefined;
   readonly heartbeat: Heartbeat | undefined;
 }
 
-/** The backup to begin with, and what is known of the commits after it. Throws SettingsError if there is none, BackupFailed. */
+/** Finds the backup to begin with, and what is known of the commits after it. Throws BackupFailed, and SettingsError if there is no backup. */
 export async function planRestore(target: BackupTarget, wanted: Wanted, now: number): Promise<Plan> {
   const [catalogue, owner] = await Promise.all([readCatalogue(target), readOwner(target)]);
   if (wanted.name !== undefined) return planSingleBackup(target, catalogue.entries, wanted.name);
@@ -91,7 +90,7 @@ function planSingleBackup(target: BackupTarget, entries: readonly CatalogueEntry
   return { bases, segments: [], chains: new Set(), backups: bases, problems: [], notes: [], ...nothing };
 }
 
-/** Of several stores the operator has to name one: each may be the one that is meant. */
+/** If there are several stores, the operator has to name one: any of them may be meant. */
 function storeToRestore(
   target: BackupTarget,
   catalogue: Catalogue,
@@ -112,7 +111,7 @@ function storeToRestore(
 
 function describeStore(id: string, backups: readonly Manifest[], ownerId: string | undefined): string {
   const newest = backups.at(-1);
-  const last = newest && `the newest has commit ${newest.position} of ${isoTime(stateAt(newest))}`;
+  const last = newest && `the newest has commit ${newest.position} of ${isoTime(lastChangeAt(newest))}`;
   return `${id} (${backups.length} backups, ${last}${id === ownerId ? '; the target belongs to it' : ''})`;
 }
 
@@ -124,16 +123,16 @@ function noBackup({ name }: BackupTarget, { entries }: Catalogue, store: string 
   return new SettingsError([`${name}: there is no ${which}`]);
 }
 
-interface OfStore {
+interface StoreBackups {
   readonly id: string;
   readonly backups: readonly Manifest[];
   readonly note: NewestNote | undefined;
 }
 
-/** Sorts what is wrong with backups by whether a newer good one is known. */
+/** Separates problems of backups that are older than the newest good backup from all others. */
 function sortProblems(
   entries: readonly CatalogueEntry[],
-  { id, backups, note }: OfStore,
+  { id, backups, note }: StoreBackups,
 ): { readonly problems: readonly string[]; readonly notes: readonly string[] } {
   const newest = backups.at(-1);
   const problems: string[] = [];
@@ -143,7 +142,7 @@ function sortProblems(
     if (problem === undefined) continue;
     const { manifest } = entry;
     if (manifest !== undefined && manifest.store_id !== id) continue;
-    // A manifest that cannot be read may be of the newest backup, unless the store has noted that it made no newer one.
+    // An unreadable manifest may be that of the newest backup, unless the store's note says that there is no newer one.
     const isOlder =
       newest !== undefined &&
       (manifest === undefined
@@ -161,18 +160,18 @@ function usableBases(
   { at = Infinity, position = Infinity }: Wanted,
   now: number,
 ): readonly Manifest[] {
-  // A time that is still to come was a wrong clock's.
-  const known = backups.filter((each) => at === Infinity || stateAt(each) <= now + futureSlackMs);
-  const bases = known.filter((each) => stateAt(each) <= at && each.position <= position);
+  // A time in the future came from a wrong clock.
+  const known = backups.filter((each) => at === Infinity || lastChangeAt(each) <= now + futureSlackMs);
+  const bases = known.filter((each) => lastChangeAt(each) <= at && each.position <= position);
   const [oldest] = backups;
   const newest = bases.at(-1);
   if (newest === undefined)
     throw new SettingsError([
       at < Infinity
-        ? `--at: the oldest backup of ${target.name} is of ${oldest && isoTime(stateAt(oldest))}`
+        ? `--at: the oldest backup of ${target.name} is of ${oldest && isoTime(lastChangeAt(oldest))}`
         : `--position: the oldest backup of ${target.name} has commit ${oldest?.position}`,
     ]);
-  const contradicting = known.find((each) => stateAt(each) > at && compareBackups(each, newest) < 0);
+  const contradicting = known.find((each) => lastChangeAt(each) > at && compareBackups(each, newest) < 0);
   if (contradicting !== undefined)
     throw new BackupFailed(
       'times_ambiguous',
@@ -182,8 +181,8 @@ function usableBases(
   return bases.toReversed();
 }
 
-/** Milliseconds since 1970 of the last change in a backup. */
-function stateAt({ last_commit_at, time }: Manifest): number {
+/** The time of the last change in a backup, in milliseconds since 1970. */
+function lastChangeAt({ last_commit_at, time }: Manifest): number {
   return Date.parse(last_commit_at ?? time);
 }
 

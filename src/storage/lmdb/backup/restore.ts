@@ -13,16 +13,15 @@ import { openStore, renewStoreId, type Store } from '../store.ts';
 import { clearFailure, clearLease } from './archive-state.ts';
 import { describeContent, writeChecked } from './content.ts';
 import { lossesAtEnd } from './end.ts';
-import { replaySizeMax } from './limits.ts';
 import type { Manifest } from './manifest.ts';
 import { type Plan, planRestore, type Wanted } from './plan.ts';
 import type { CommitLine } from './segment.ts';
 import { Walk } from './walk.ts';
 
 export interface RestoreOptions extends Wanted {
-  /** Whether a restore goes on with less when something is damaged or missing: then `missing` says what. */
+  /** Whether a restore continues with less if something is damaged or missing. `missing` then says what. */
   readonly acceptsMissing?: boolean | undefined;
-  /** Names of files that the folder may hold: they belong to somebody else. */
+  /** Names of files that the folder may hold, because they are not part of the store. */
   readonly others: readonly string[];
   /** Changes the restored store before it is put in place. */
   readonly prepare: (engine: Engine, restored: Restored) => Promise<void>;
@@ -30,23 +29,23 @@ export interface RestoreOptions extends Wanted {
 }
 
 interface Restored {
-  /** Of the backup that it began with. */
+  /** The manifest of the backup that the restore began with. */
   readonly manifest: Manifest;
-  /** The last commit, and when it was made (RFC 3339), or when the backup was. */
+  /** The last commit, and when it was made (RFC 3339), or when the backup was made. */
   readonly position: number;
   readonly at: string;
-  /** Commits from segments. */
+  /** The number of commits from segments. */
   readonly replayed: number;
-  /** What is damaged or missing, and was accepted: a sentence for each. */
+  /** One sentence for each accepted loss. */
   readonly missing: readonly string[];
-  /** What is damaged or missing at the target, and was not needed. */
+  /** One sentence for each file that is damaged or missing at the target, and was not needed. */
   readonly notes: readonly string[];
 }
 
 /**
- * Puts a backup, and the commits of the segments after it, into an empty data folder. Until its checksums and content are proven and it
- * is prepared, the folder has no store, whenever the process is killed. Throws SettingsError if there is no such backup or the folder
- * is not empty, and BackupFailed if something is damaged or missing, or it is open which store or moment is meant.
+ * Puts a backup, and the commits of the segments after it, into an empty data folder. The folder has no store, even after a kill, until the
+ * checksums and the content are verified and the store is prepared. Throws SettingsError if there is no such backup or the folder is not
+ * empty, and BackupFailed if something is damaged or missing, or it is unclear which store or moment is meant.
  */
 export async function restoreBackup(
   target: BackupTarget,
@@ -61,7 +60,7 @@ export async function restoreBackup(
   const draft = restoreDraft(folder);
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true, mode: 0o700 });
-  // From here on no service starts in the folder, also after a power cut (`openLmdbEngine`).
+  // From here on no service starts in the folder, even after a power cut (`openLmdbEngine`).
   for (const path of [folder, dirname(folder)]) flush(path);
   try {
     const copy = storeFile(draft);
@@ -88,7 +87,7 @@ export async function restoreBackup(
   }
 }
 
-/** What a restore does without, if the operator accepts it. */
+/** The losses of a restore, if the operator accepts losses. */
 class Losses {
   readonly #target: BackupTarget;
   readonly #isAccepting: boolean;
@@ -103,17 +102,17 @@ class Losses {
   add(loss: BackupFailed): void {
     const { code, message } = loss;
     if (this.#isAccepting && code !== 'times_ambiguous') this.accepted.push(message);
-    else throw new BackupFailed(code, `${this.#target.name}: ${message}${wayOn(code)}`, loss);
+    else throw new BackupFailed(code, `${this.#target.name}: ${message}${hintFor(code)}`, loss);
   }
 }
 
-function wayOn(code: BackupFailure): string {
+function hintFor(code: BackupFailure): string {
   return code === 'times_ambiguous'
     ? ''
     : '; restore with --accept-missing for the last state before what is missing';
 }
 
-/** Downloads the first of the backups that is whole. @returns its manifest */
+/** Downloads backups until one is whole. @returns its manifest */
 async function placeBase(
   target: BackupTarget,
   { bases }: Plan,
@@ -121,7 +120,7 @@ async function placeBase(
   losses: Losses,
 ): Promise<Manifest> {
   for (const base of bases) {
-    const problem = await findDownloadProblem(target, base, copy);
+    const problem = await download(target, base, copy);
     if (problem === undefined) return base;
     const loss = new BackupFailed('backup_damaged', `${base.name}: ${problem}`);
     if (bases.at(-1) === base) throw new BackupFailed(loss.code, `${loss.message}; restore another backup`);
@@ -132,12 +131,8 @@ async function placeBase(
   throw new Error('a plan has a backup');
 }
 
-/** @returns what is wrong with a backup; undefined if nothing is */
-async function findDownloadProblem(
-  target: BackupTarget,
-  manifest: Manifest,
-  copy: string,
-): Promise<string | undefined> {
+/** Downloads a backup. @returns what is wrong with it; undefined if nothing is */
+async function download(target: BackupTarget, manifest: Manifest, copy: string): Promise<string | undefined> {
   const bytes = await target.get(manifest.file);
   if (bytes === undefined) return `its file has gone from ${target.name}`;
   if ((await writeChecked(bytes, copy)) !== manifest.sha256)
@@ -148,7 +143,7 @@ async function findDownloadProblem(
     : undefined;
 }
 
-/** Makes the commits of the segments. */
+/** Replays the commits of the segments. */
 async function replay(copy: string, walk: Walk, losses: Losses): Promise<void> {
   const store = new Replay(copy);
   try {
@@ -159,7 +154,7 @@ async function replay(copy: string, walk: Walk, losses: Losses): Promise<void> {
   await store.finish();
 }
 
-/** Closes the store and rethrows, unless what is missing is accepted. */
+/** Closes the store and rethrows, unless the loss is accepted. */
 async function keepReplayed(store: Replay, error: unknown, losses: Losses): Promise<void> {
   try {
     if (!(error instanceof BackupFailed) || !isLoss(error)) throw error;
@@ -170,7 +165,7 @@ async function keepReplayed(store: Replay, error: unknown, losses: Losses): Prom
   }
 }
 
-/** A target that is out of reach may have everything. */
+/** Whether an error is a loss. A target that cannot be reached may have everything. */
 function isLoss({ code }: BackupFailed): boolean {
   return code === 'segments_missing' || code === 'segment_damaged' || code === 'times_ambiguous';
 }
@@ -186,7 +181,10 @@ function checkIsEmpty(folder: string, others: readonly string[]): void {
     ]);
 }
 
-/** Makes the commits of segments in a store that nobody else has open, with few transactions: a killed one has to begin anew. */
+/** Characters of changes that a restore applies in one transaction: so many that each leaf is rewritten seldom. */
+const replaySizeMax = 32 * 1024 * 1024;
+
+/** Makes the commits of segments in a store that nobody else has open. It takes few transactions; a killed restore begins anew. */
 export class Replay {
   readonly #store: Store;
   readonly #memtable: Memtable;
@@ -198,7 +196,7 @@ export class Replay {
     this.#store = openStore(file);
     this.#memtable = new Memtable(this.#store);
     this.#compaction = new Compaction(this.#store, this.#memtable);
-    // Its continuous backup is that of the store that it was copied from.
+    // The marks of continuous backup belong to the store that was backed up.
     this.#store.write(() => {
       writeArchiveMark(this.#store, undefined);
       clearLease(this.#store);
@@ -206,15 +204,15 @@ export class Replay {
     });
   }
 
-  /** @param commits those that follow, in their order; @param size in characters, about */
+  /** @param commits the next commits, in order; @param size about how many characters they have */
   add(commits: readonly CommitLine[], size: number): void {
-    // One by one: there may be more than a call takes arguments.
+    // One by one, because a call takes a limited number of arguments.
     for (const commit of commits) this.#waiting.push(commit);
     this.#waitingSize += size;
     if (this.#waitingSize >= replaySizeMax) this.#make();
   }
 
-  /** Makes what is left, and closes the store. */
+  /** Makes the remaining commits, and closes the store. */
   async finish(): Promise<void> {
     if (this.#waiting.length > 0) this.#make();
     await this.close();
@@ -239,7 +237,7 @@ export class Replay {
       }
       this.#compaction.begin();
       this.#compaction.step(Infinity);
-      // All of them are in the leaves; an entry keeps the number of the last.
+      // All of them are in the leaves. An entry keeps the number of the last commit.
       const { last } = this.#memtable;
       appendEntry(this.#store, last, { first: last, spaces: '[]', at: lastAt });
     });

@@ -1,16 +1,16 @@
 import { readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
 import { readCatalogue, restorable } from './catalogue.ts';
-import { segmentBytesMax } from './limits.ts';
 import { backupName, byStore, dataFile, type Manifest, manifestFile } from './manifest.ts';
 import { parseHeartbeatName, readNewest } from './notes.ts';
-import { parseSegmentName, readSegment, type SegmentName } from './segment.ts';
+import { parseSegmentName, readSegment, type SegmentName, segmentBytesMax } from './segment.ts';
 
-/** Deletes what nobody needs any more. It never touches the backups of another store, which may be all that is left of it. */
+/** Deletes what is no longer needed. It never touches the backups of another store, which may be all that is left of that store. */
 
 /**
- * Removes what killed commands have left. A file with a manifest stays, also if this version cannot read the manifest: it may be
- * the backup of a later one. So does the newest backup: somebody has removed its manifest, which a restore says.
+ * Removes what killed commands have left. A file with a manifest stays, even if this version cannot read the manifest: a later version
+ * may have made the backup. The newest backup stays even without a manifest: somebody has removed the manifest, and a restore reports
+ * that.
  */
 export async function tidy(target: BackupTarget, storeId: string): Promise<void> {
   const [files, newest] = await Promise.all([target.list(), readNewest(target, storeId)]);
@@ -25,7 +25,7 @@ export async function tidy(target: BackupTarget, storeId: string): Promise<void>
 }
 
 /**
- * Deletes the oldest backups of the store beyond this number, by their commits, and then the segments that only they needed.
+ * Keeps this number of the store's newest backups, by their commits. Deletes the older ones, and then the segments that only they needed.
  *
  * @param made the newest backup, which a late target may not list yet
  * @returns the names of the deleted backups
@@ -39,13 +39,13 @@ export async function keepNewest(
   const others = (stores.get(made.store_id) ?? []).filter(({ name }) => name !== made.name);
   const old = others.slice(0, Math.max(0, others.length - (keep - 1)));
   for (const { name } of old) {
-    // Without its manifest it is no backup any more, whatever happens next.
+    // Without its manifest it is no longer a backup, whatever happens next.
     await target.remove([manifestFile(name)]);
     await target.remove([dataFile(name)]);
   }
   const elsewhere = [...stores].flatMap(([id, backups]) => (id === made.store_id ? [] : backups));
   const files = await target.list();
-  const useless = await uselessSegments(target, files, {
+  const useless = await findUselessSegments(target, files, {
     made,
     kept: [...others.slice(old.length), made],
     deleted: old,
@@ -67,8 +67,8 @@ interface Retained {
   readonly elsewhere: readonly Manifest[];
 }
 
-/** Segments stay that follow a backup that is kept, and those of other stores. */
-async function uselessSegments(
+/** Keeps segments that follow a kept backup, and segments of other stores. */
+async function findUselessSegments(
   target: BackupTarget,
   files: readonly TargetFile[],
   { made, kept, deleted, elsewhere }: Retained,

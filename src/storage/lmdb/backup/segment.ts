@@ -3,14 +3,13 @@ import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import { version } from '../../../version.ts';
 import type { EntryText, SpaceEntry } from '../log/journal.ts';
-import { segmentBytesMax } from './limits.ts';
 
 /**
- * A segment: some commits of the journal in a row, as lines of JSON, compressed by Zstandard. The first line is the head, and each
- * other line is a commit: its number, its time, and its changes. Independent of how the store keeps its journal.
+ * A segment: consecutive commits of the journal as lines of JSON, compressed by Zstandard. The first line is the head. Each other line is
+ * a commit: its number, its time and its changes. The format does not depend on how the store keeps its journal.
  *
- * Each commit continues a running checksum, SHA-256 over the one before and the line. So a segment that was altered, left out or
- * exchanged does not fit to its neighbours, however the commits are divided into segments.
+ * Each commit continues a running checksum: SHA-256 over the previous checksum and the line. So a segment that was altered, left out or
+ * exchanged does not fit its neighbours, however the commits are divided into segments.
  */
 interface SegmentHead {
   readonly segment: typeof segmentVersion;
@@ -20,7 +19,7 @@ interface SegmentHead {
   readonly last: number;
   /** When the last commit was made (RFC 3339). */
   readonly until: string;
-  /** The running checksum in front of the first commit, and after the last. */
+  /** The running checksum before the first commit, and after the last one. */
   readonly before: string;
   readonly after: string;
   readonly service_version: string;
@@ -34,12 +33,14 @@ export interface Segment {
   readonly commits: readonly CommitLine[];
   /** The running checksum after each commit. */
   readonly checksums: readonly string[];
-  /** Characters. */
+  /** The size in characters. */
   readonly size: number;
 }
 
 const segmentVersion = 1;
-/** The running checksum in front of a chain. */
+/** Bytes of a segment as text: the size at which it is closed, and one more commit of the greatest size. A character may have three bytes. */
+export const segmentBytesMax = 128 * 1024 * 1024;
+/** The running checksum at the beginning of a chain. */
 export const noChecksum = '0'.repeat(64);
 
 const compress = promisify(zstdCompress);
@@ -54,7 +55,7 @@ export class SegmentDraft {
   #checksum: string;
   readonly #before: string;
 
-  /** @param before the running checksum up to here */
+  /** @param before the running checksum before the first commit */
   constructor(before: string) {
     this.#before = before;
     this.#checksum = before;
@@ -67,10 +68,10 @@ export class SegmentDraft {
     this.#last = entry;
     this.#lines.push(line);
     this.#size += line.length;
-    this.#checksum = continued(this.#checksum, line);
+    this.#checksum = continueChecksum(this.#checksum, line);
   }
 
-  /** Characters. */
+  /** The size in characters. */
   get size(): number {
     return this.#size;
   }
@@ -84,7 +85,7 @@ export class SegmentDraft {
     return this.#last?.commit;
   }
 
-  /** @param chain of which it is a part @param store the id of the store */
+  /** @param store the id of the store */
   async finish(chain: string, store: string): Promise<{ readonly name: string; readonly bytes: Buffer }> {
     const [first, last] = [this.#first, this.last ?? 0];
     const head: SegmentHead = {
@@ -98,12 +99,12 @@ export class SegmentDraft {
   }
 }
 
-/** What is wrong with a segment. */
+/** Something is wrong with a segment. The message says what, without naming the segment. */
 export class BadSegment extends Error {}
 
-/** Reads a segment and proves it by its checksums. Throws BadSegment with what is wrong. */
+/** Reads a segment and checks it by its checksums. Throws BadSegment. */
 export async function readSegment(bytes: Buffer): Promise<Segment> {
-  const text = await decompressed(bytes);
+  const text = await decompressText(bytes);
   const [head, ...lines] = splitLines(text);
   const { segment, first, last, before, after } = head as SegmentHead;
   if (segment !== segmentVersion) throw new BadSegment('is of another version, or is no segment');
@@ -111,9 +112,9 @@ export async function readSegment(bytes: Buffer): Promise<Segment> {
   const checksums: string[] = [];
   let checksum = before;
   for (const line of lines as readonly string[]) {
-    checksum = continued(checksum, line);
+    checksum = continueChecksum(checksum, line);
     checksums.push(checksum);
-    commits.push(parsed(line) as CommitLine);
+    commits.push(parseLine(line) as CommitLine);
     if (commits.at(-1)?.[0] !== first + commits.length - 1) throw new BadSegment('has commits out of order');
   }
   if (checksum !== after || first + commits.length - 1 !== last)
@@ -121,7 +122,7 @@ export async function readSegment(bytes: Buffer): Promise<Segment> {
   return { head: head as SegmentHead, commits, checksums, size: text.length };
 }
 
-async function decompressed(bytes: Buffer): Promise<string> {
+async function decompressText(bytes: Buffer): Promise<string> {
   try {
     return (await decompress(bytes, { maxOutputLength: segmentBytesMax })).toString();
   } catch (error) {
@@ -132,10 +133,10 @@ async function decompressed(bytes: Buffer): Promise<string> {
 function splitLines(text: string): readonly [head: unknown, ...lines: string[]] {
   if (!text.endsWith('\n')) throw new BadSegment('is torn: its last line is not complete');
   const [head = '', ...lines] = text.slice(0, -1).split('\n');
-  return [parsed(head) ?? {}, ...lines];
+  return [parseLine(head) ?? {}, ...lines];
 }
 
-function parsed(line: string): unknown {
+function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
@@ -145,18 +146,18 @@ function parsed(line: string): unknown {
 
 /** The running checksum after one more commit. */
 export function checksumAfter(checksum: string, { commit, at, spaces }: EntryText): string {
-  return continued(checksum, commitLine(commit, at, spaces));
+  return continueChecksum(checksum, commitLine(commit, at, spaces));
 }
 
 function commitLine(commit: number, at: number, spaces: string): string {
   return `[${commit},${at},${spaces}]`;
 }
 
-function continued(checksum: string, line: string): string {
+function continueChecksum(checksum: string, line: string): string {
   return hash('sha256', checksum + line);
 }
 
-/** A segment as its name describes it: a listing is enough to know which segments follow a backup. */
+/** The facts in the name of a segment: a listing is enough to know which segments follow a backup. */
 export interface SegmentName {
   readonly name: string;
   readonly chain: string;
@@ -165,7 +166,7 @@ export interface SegmentName {
   readonly last: number;
 }
 
-const pattern = /^journal-([\da-f]{12})-(\d{15})-(\d{15})\.zst$/;
+const segmentPattern = /^journal-([\da-f]{12})-(\d{15})-(\d{15})\.zst$/;
 
 function segmentName({ chain, first, last }: Omit<SegmentName, 'name'>): string {
   const [from, to] = [first, last].map((number) => String(number).padStart(15, '0'));
@@ -174,6 +175,6 @@ function segmentName({ chain, first, last }: Omit<SegmentName, 'name'>): string 
 
 /** Undefined if the file is no segment. */
 export function parseSegmentName(name: string): SegmentName | undefined {
-  const [, chain, first, last] = pattern.exec(name) ?? [];
+  const [, chain, first, last] = segmentPattern.exec(name) ?? [];
   return chain === undefined ? undefined : { name, chain, first: Number(first), last: Number(last) };
 }

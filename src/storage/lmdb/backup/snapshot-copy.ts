@@ -8,16 +8,20 @@ import type { CheckedDatabase } from '../file/checked-database.ts';
 import { type Databases, databaseNames, firstKey, openDatabases } from '../file/databases.ts';
 import type { Transaction } from '../log/leaves.ts';
 import { openEnvironment, reusableBytes, type Store } from '../store.ts';
-import { copiedBytesPerStep, copyReadersMax } from './limits.ts';
 
-/** Called after each step of a copy, so that it can pause. */
+/** Bytes that a copy writes and flushes at once: about a millisecond each. */
+const bytesPerStep = 256 * 1024;
+/** Readers of a copy that is being written. Each takes memory that is mapped from a file of that size. */
+const copyReadersMax = 8;
+
+/** Called after each step of a copy, to pause it. */
 export type Rest = () => void;
 
 /**
- * Copies one snapshot of a store to a new file, value by value in the order of their keys: what was deleted from the store is not in
- * it, and its trees are full. docs/decisions/continuous-backup.md says why LMDB's own copy is not used. Throws BackupFailed.
+ * Copies one snapshot of a store to a new file, value by value in the order of the keys. So the copy contains nothing that was deleted, and
+ * its trees are full. docs/decisions/continuous-backup.md says why LMDB's own copy is not used. Throws BackupFailed.
  *
- * @param file of the store
+ * @param file the store's file
  */
 export async function copySnapshot(
   store: Store,
@@ -60,7 +64,7 @@ class SnapshotCopy {
     await this.#copyAll(this.#store.leaves, this.#databases.leaves, firstKey);
     await this.#copyAll(this.#store.records, this.#databases.records, firstKey);
     await this.#copyAll(this.#store.journal, this.#databases.journal, 0);
-    // The format is among them, so a copy that was broken off is no store.
+    // The root has the format, so an interrupted copy is no store.
     this.#copyRoot();
   }
 
@@ -75,7 +79,7 @@ class SnapshotCopy {
       // The library reads the next value into the same buffer.
       entries.push([key, Buffer.from(value)]);
       bytes += value.length;
-      if (bytes < copiedBytesPerStep) continue;
+      if (bytes < bytesPerStep) continue;
       this.#append(to, entries);
       entries = [];
       bytes = 0;
@@ -85,7 +89,7 @@ class SnapshotCopy {
     this.#append(to, entries);
   }
 
-  /** In one transaction, which is flushed: one flush of the whole copy at its end would keep the commits of a service waiting. */
+  /** Appends the entries in one flushed transaction. A single flush of the whole copy at its end would delay the commits of a service. */
   #append<Value, Key extends string | number>(
     to: CheckedDatabase<Value, Key>,
     entries: readonly Entry<Key>[],
@@ -107,9 +111,9 @@ class SnapshotCopy {
   }
 }
 
-/** LMDB reports what the system says without a code. */
+/** LMDB reports errors of the system without a code. */
 function copyFailed(to: string, error: Error): BackupFailed {
-  const message = /Input\/output error/.test(error.message) ? failureOfWrite(to) : error.message;
+  const message = /Input\/output error/.test(error.message) ? findWriteError(to) : error.message;
   const isFull = /No space left|File too large|quota exceeded/i.test(message);
   return new BackupFailed(
     isFull ? 'target_full' : 'target_unusable',
@@ -118,17 +122,17 @@ function copyFailed(to: string, error: Error): BackupFailed {
   );
 }
 
-/** LMDB calls every write that was cut short an input/output error; the next write fails with the cause. */
-function failureOfWrite(to: string): string {
+/** LMDB calls every incomplete write an input/output error. The next write fails with the cause. */
+function findWriteError(to: string): string {
   try {
-    appendFileSync(to, Buffer.alloc(copiedBytesPerStep));
+    appendFileSync(to, Buffer.alloc(bytesPerStep));
     return 'a write was cut short';
   } catch (error) {
     return (error as Error).message;
   }
 }
 
-/** A copy on the disk of the store must not make that disk full for the service. */
+/** A copy on the disk of the store must not fill that disk for the service. */
 function checkRoom(file: string, to: string, reusable: number): void {
   const folder = resolve(to, '..');
   const { size, dev } = statSync(file);

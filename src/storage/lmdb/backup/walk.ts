@@ -1,54 +1,61 @@
 import { readSmall } from '../../../backup/small-files.ts';
 import { BackupFailed, type BackupTarget } from '../../../backup/target.ts';
-import { futureSlackMs, segmentBytesMax, segmentsAheadMax } from './limits.ts';
-import type { Manifest } from './manifest.ts';
-import type { SegmentName } from './segment.ts';
-import { BadSegment, type CommitLine, readSegment, type Segment } from './segment.ts';
+import { futureSlackMs, type Manifest } from './manifest.ts';
+import {
+  BadSegment,
+  type CommitLine,
+  readSegment,
+  type Segment,
+  type SegmentName,
+  segmentBytesMax,
+} from './segment.ts';
 
-/** The commits of some segments in a row. */
+/** Segments that a restore reads ahead: enough to hide the delay of a distant target. */
+const segmentsAheadMax = 3;
+
+/** The commits of a segment that a restore takes. */
 interface Commits {
   readonly commits: readonly CommitLine[];
-  /** Characters, about. */
+  /** About how many characters they have. */
   readonly size: number;
 }
 
-/** How far a restore has come. */
+/** The last commit that a restore has reached. */
 export interface Reached {
-  /** The last commit. */
   readonly position: number;
-  /** When it was made (RFC 3339). */
+  /** When the commit was made (RFC 3339). */
   readonly at: string;
 }
 
-/** Where a walk ends. */
+/** The end of a walk. */
 export interface WalkEnd {
-  /** Milliseconds since 1970: later commits are left out. */
+  /** Milliseconds since 1970. Later commits are left out. */
   readonly at: number;
   /** The last commit. */
   readonly position: number;
-  /** Times beyond it are those of a wrong clock. */
+  /** Times after it come from a wrong clock. */
   readonly now: number;
 }
 
-/** Goes through the commits that follow a backup, segment by segment, and proves that none is missing. */
+/** Reads the commits that follow a backup, segment by segment, and proves that none is missing. */
 export class Walk {
   readonly #target: BackupTarget;
   readonly #segments: readonly SegmentName[];
   readonly #end: WalkEnd;
   readonly #reading = new Map<string, Promise<Segment>>();
   #reached: Reached;
-  /** How many of the segments begin at or before the next commit. */
+  /** The number of segments that begin at or before the next commit. */
   #passed = 0;
-  /** The commit up to which segments were read: beyond `reached` while it is open whether they belong to the wanted moment. */
+  /** The last commit that was read. It is after `reached` while it is unknown whether it belongs to the wanted moment. */
   #readTo: number;
-  /** The running checksum after it; undefined if the backup names no chain of segments. */
+  /** The running checksum after that commit; undefined if the backup names no chain of segments. */
   #checksum: string | undefined;
-  /** Commits behind `reached` whose times a wrong clock gave them: they count if a commit after them counts. */
+  /** Commits after `reached` with the times of a wrong clock. They count if a later commit counts. */
   #open: CommitLine[] = [];
-  /** The first commit that is later than the wanted moment, or behind the wanted commit. */
+  /** The first commit after the wanted moment or commit. */
   #firstLater: number | undefined;
 
-  /** @param base the backup that they follow @param segments of any chain, by their first commit; they may have gaps */
+  /** @param segments the segments of any chain, sorted by their first commit; they may have gaps */
   constructor(target: BackupTarget, base: Manifest, segments: readonly SegmentName[], end: WalkEnd) {
     const { position, last_commit_at: at = base.time, chain, chain_checksum } = base;
     this.#target = target;
@@ -64,12 +71,12 @@ export class Walk {
     return this.#reached;
   }
 
-  /** Whether there is a commit behind the wanted moment or commit: then nothing of it is missing. */
+  /** Whether the wanted commit, or a commit after the wanted moment, was found. Then nothing is missing before it. */
   get isComplete(): boolean {
     return this.#firstLater !== undefined || this.#reached.position === this.#end.position;
   }
 
-  /** Throws BackupFailed when a segment is missing or damaged, or the times do not say where the moment is. */
+  /** Throws BackupFailed if a segment is missing or damaged, or the times do not show which commits belong to the moment. */
   async *commits(): AsyncIterable<Commits> {
     try {
       while (this.#reached.position < this.#end.position) {
@@ -79,14 +86,14 @@ export class Walk {
         if (commits.length > 0) yield { commits, size: segment.size };
       }
     } catch (error) {
-      // Behind the wanted moment the rest is read only to know whether the clock was set back.
+      // After the wanted moment, further segments only show whether the clock was set back.
       const isOpen = !(error instanceof BackupFailed) || error.code === 'times_ambiguous';
       if (isOpen || this.#firstLater === undefined) throw error;
     }
   }
 
   async #next(): Promise<Segment | undefined> {
-    const index = this.#indexAfter();
+    const index = this.#findNext();
     const name = this.#segments[index ?? -1];
     if (index === undefined || name === undefined) return undefined;
     try {
@@ -104,10 +111,10 @@ export class Walk {
   }
 
   /**
-   * The segment that continues what was read: of several the one that goes furthest, as two processes may have written the same commits.
-   * Undefined at the end. Throws BackupFailed where commits are missing.
+   * Finds the segment that continues what was read. Two processes may have written the same commits: then it is the segment that goes
+   * furthest. Undefined at the end. Throws BackupFailed if commits are missing.
    */
-  #indexAfter(): number | undefined {
+  #findNext(): number | undefined {
     let best: number | undefined;
     for (; ; this.#passed++) {
       const each = this.#segments[this.#passed];
@@ -119,7 +126,7 @@ export class Walk {
     return best;
   }
 
-  /** The commits of a segment that belong to what is wanted. */
+  /** Takes the wanted commits of a segment. */
   #take({ head, commits }: Segment): readonly CommitLine[] {
     const taken: CommitLine[] = [];
     for (const commit of commits.slice(this.#readTo + 1 - head.first)) {
@@ -129,7 +136,7 @@ export class Walk {
       else if (time > this.#end.now + futureSlackMs) this.#open.push(commit);
       else if (time > this.#end.at) this.#firstLater ??= position;
       else {
-        if (this.#firstLater !== undefined) throw ambiguous(this.#firstLater, position);
+        if (this.#firstLater !== undefined) throw ambiguousTimes(this.#firstLater, position);
         taken.push(...this.#open.splice(0), commit);
       }
     }
@@ -140,13 +147,13 @@ export class Walk {
     return taken;
   }
 
-  /** Reads a segment, and meanwhile those behind it, so that the delay of a distant target counts once. */
+  /** Reads a segment and the next ones concurrently, so that the delay of a distant target counts once. */
   async #read(index: number): Promise<Segment> {
     const ahead = this.#segments.slice(index, index + segmentsAheadMax).map(({ name }) => name);
     for (const name of ahead) {
       if (this.#reading.has(name)) continue;
       const reading = this.#get(name);
-      // It may never be awaited.
+      // Nobody may await it.
       reading.catch(() => undefined);
       this.#reading.set(name, reading);
     }
@@ -164,17 +171,16 @@ export class Walk {
   }
 }
 
-/** Commits that no segment has. */
+/** The error for commits that no segment has. */
 export function gap(reached: number, last: number): BackupFailed {
   return new BackupFailed('segments_missing', `commits ${reached + 1} to ${last} are in no segment`);
 }
 
-/** @param what is wrong with it */
 function damagedSegment({ name, first, last }: SegmentName, what: string): BackupFailed {
   return new BackupFailed('segment_damaged', `${name} (commits ${first} to ${last}) ${what}`);
 }
 
-function ambiguous(later: number, earlier: number): BackupFailed {
+function ambiguousTimes(later: number, earlier: number): BackupFailed {
   return new BackupFailed(
     'times_ambiguous',
     `--at: the clock was set back: commit ${later} has a later time than --at, and commit ${earlier}, which follows it, an earlier ` +
@@ -182,7 +188,7 @@ function ambiguous(later: number, earlier: number): BackupFailed {
   );
 }
 
-/** The running checksum after a commit that is in the segment, or in front of it. */
+/** The running checksum after a commit that is in the segment, or directly before it. */
 function checksumAt({ head, checksums }: Segment, position: number): string | undefined {
   return position === head.first - 1 ? head.before : checksums[position - head.first];
 }

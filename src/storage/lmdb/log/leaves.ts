@@ -1,3 +1,4 @@
+import { defined } from '../../../defined.ts';
 import type { ScanOptions, Space } from '../../engine.ts';
 import { scanChunkBytes } from '../../limits.ts';
 import type { Reading } from '../file/checked-database.ts';
@@ -48,8 +49,14 @@ function textInRun(store: Store, space: Space, id: string, run: SortedRun): Buff
  * leaf, and would seem to be missing.
  */
 function checkLeafBefore(store: Store, space: Space, key: string, transaction?: Transaction): void {
-  const within = transaction === undefined ? {} : { transaction };
-  const range = { start: key, exclusiveStart: true, end: space, reverse: true, limit: 1, ...within };
+  const range = {
+    start: key,
+    exclusiveStart: true,
+    end: space,
+    reverse: true,
+    limit: 1,
+    ...defined({ transaction }),
+  };
   // To read a value checks it.
   for (const _ of store.leaves.getRange(range)) return;
 }
@@ -128,7 +135,7 @@ export function* readRuns(
   const start = leafKey(space, afterBytes > prefixBytes ? afterBytes : prefixBytes);
   let next = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) >= start);
   if (next < 0) next = changes.length;
-  const range = { start, end: endKey(space), ...(transaction === undefined ? {} : { transaction }) };
+  const range = { start, end: endKey(space), ...defined({ transaction }) };
   const isTrusted = store.recentlyRead.has(space);
   if (!isTrusted && start > leafKey(space, '')) checkLeafBefore(store, space, start, transaction);
   for (const { key, value: run } of store.leaves.getRange(range, isTrusted ? trusting : checkingAll)) {
