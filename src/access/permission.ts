@@ -12,18 +12,18 @@ export interface Rights extends Pick<ApiKey, 'scopes' | 'tables' | 'routes' | 'o
 
 /** The sender of a request. */
 export interface Caller {
-  /** The id of the API key, or `administrator:` and the id of the user; empty without either. */
+  /** The id of the API key, or `administrator:` and the id of the user; empty for other callers. */
   readonly id: string;
-  /** Of the API key or the administrator; undefined without either. */
+  /** The rights of the API key or the administrator; undefined for other callers. */
   readonly rights: Rights | undefined;
   /** The name of the API key or the administrator, for people. */
   readonly name?: string;
-  /** The scope of its idempotency keys, if that is not its id. */
+  /** The scope of the key's idempotency keys, if it is not the key's id. */
   readonly shop?: string;
   readonly administrator?: ActingAdministrator;
-  /** The hash of the secret of its API key: the key may have been rotated or revoked since. */
+  /** The hash of the API key's secret, because the key may have been rotated or revoked since. */
   readonly secretHash?: string;
-  /** Whether the secret of one payment admitted the request, which then reads that payment only. */
+  /** Whether the request was authorized by the secret of one payment. Then it may read only that payment. */
   readonly isBuyer?: true;
 }
 
@@ -55,12 +55,12 @@ export function callerAs({ id, scopes, issuer, subject, name }: Administrator): 
   };
 }
 
-/** The id of a caller that is an administrator; undefined for all others. */
+/** The user id of a caller that is an administrator; undefined for other callers. */
 export function administratorId({ id, administrator }: Caller): string | undefined {
   return administrator === undefined ? undefined : id.slice(administratorPrefix.length);
 }
 
-/** The scope of a caller's idempotency keys. It stays the same when another API key replaces the present one. */
+/** The scope of a caller's idempotency keys. It stays the same when another API key replaces the present key. */
 export function idempotencyScope({ id, shop }: Caller): string {
   return shop ?? id;
 }
@@ -74,15 +74,15 @@ export function requesterFor({ id, administrator }: Caller, requestId: string): 
 /** The target of a request. */
 export interface Target {
   readonly table: string | undefined;
-  /** Whether the response has only those of the tables that the key is limited to. */
+  /** Whether the response contains only tables that the key may use. */
   readonly filtersTables: boolean;
   /** `processor/route` of a payment. */
   readonly route: string | undefined;
 }
 
 /**
- * Throws `forbidden`, with the reason, if the rights do not allow the request. A limit covers its whole domain: a key that is
- * limited to some tables may not send a request that names no table, unless its response is filtered by them.
+ * Throws `forbidden`, with the reason, if the rights do not allow the request. A limit covers its whole domain. So a
+ * key that is limited to some tables may not send a request that names no table, unless its response is filtered.
  */
 export function checkPermission(rights: Rights, needed: Scope, target: Target): void {
   if (!rights.scopes.includes(needed) && !rights.scopes.includes('admin')) {

@@ -4,11 +4,11 @@ import { Records } from '../storage/records.ts';
 import { idsFrom } from '../time-ordered-id.ts';
 import { type AuditEntry, auditTrail } from './audit.ts';
 
-/** The first stretch of time in which the newest acts are sought: a working session of an administrator. */
+/** The first stretch of time that is searched for the newest acts: a working session of an administrator. */
 const auditFirstStretchMs = 60 * 60 * 1_000;
-/** The next stretch is this much longer: ten years of silence take ten steps. */
+/** Each stretch is longer than the one before by this factor, so that ten years without acts take ten steps. */
 const auditStretchFactor = 4;
-/** Acts of a stretch that are read, some 200 KB; a stretch with more of them is made shorter. */
+/** Acts that are read from one stretch: some 200 KB. A stretch with more acts is shortened. */
 export const auditStretchActsMax = 1_000;
 
 export interface AuditPage {
@@ -21,7 +21,10 @@ export interface AuditPage {
 const prefix = 'act';
 const idPattern = /^act_([0-9a-f]{12})[0-9a-f]{20}$/;
 
-/** Reads the audit trail backwards. An engine reads a space forwards only, so this reads stretches of time, each forwards. */
+/**
+ * Reads the audit trail backwards. An engine reads a space only forwards, so this reads one stretch of time after
+ * another, each forwards.
+ */
 export class AuditReader {
   readonly #engine: Engine;
   readonly #now: () => number;
@@ -43,11 +46,12 @@ export class AuditReader {
     const oldestMs = await this.#oldest();
     if (oldestMs === undefined) return { acts: [], next: undefined };
     let start = endMs - auditFirstStretchMs;
-    // One more than the page has shows whether there is another one.
+    // One act more than the page has shows whether there is another page.
     while (found.length <= limit) {
       const { acts, isWhole } = await this.#between(start, end);
       if (!isWhole) {
-        // Not before the last act that was read: so each step comes closer to the end, whatever the clocks say.
+        // The new start is never before the last act that was read. So each step comes closer to the end, even if
+        // clocks are wrong.
         const middle = Math.floor((start + endMs) / 2);
         start = Math.max(entryTime((acts.at(-1) as AuditEntry).id), middle);
         continue;
@@ -62,7 +66,10 @@ export class AuditReader {
     return { acts: found.slice(0, limit), next: found.length > limit ? found[limit - 1]?.id : undefined };
   }
 
-  /** The acts from a time up to an id, oldest first; not whole if there are too many, with the first of those that are missing. */
+  /**
+   * The acts from a time up to an id, oldest first. If there are too many, the result is not whole, and the last act is
+   * the first of those that are left out.
+   */
   async #between(startMs: number, end: string | undefined): Promise<Stretch> {
     const acts: AuditEntry[] = [];
     for await (const act of auditTrail(this.#engine, Math.max(0, startMs))) {
@@ -85,7 +92,7 @@ interface Stretch {
   readonly isWhole: boolean;
 }
 
-/** In milliseconds since 1970. */
+/** The time of an act, in milliseconds since 1970. */
 function entryTime(id: string): number {
   const [, time] = idPattern.exec(id) ?? [];
   if (time !== undefined) return Number.parseInt(time, 16);

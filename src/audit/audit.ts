@@ -35,8 +35,8 @@ export const actKinds = [
 export type ActKind = (typeof actKinds)[number];
 
 /**
- * Who acted: a command of the operator, the service itself, a direct caller of a service without keys, a user, the identity
- * provider of a user, an API key, or a named administrator in the console, by the id of the user.
+ * Who acted: a command of the operator, the service itself, a direct caller of a service without keys, a user, a user's
+ * identity provider, an API key, or a named administrator in the console (by user id).
  */
 export type Actor =
   | 'cli'
@@ -57,16 +57,16 @@ export interface ActingAdministrator {
 /** The actor of an audited act, and the id of the request. */
 export interface Requester {
   readonly by: Actor;
-  /** Of an actor `administrator:ID`. */
+  /** The administrator of an actor `administrator:ID`. */
   readonly administrator?: ActingAdministrator;
   readonly requestId?: string;
 }
 
 export interface AdministrativeAct extends Requester {
   readonly what: ActKind;
-  /** The id or name of the object; it must contain no secrets. */
+  /** The id or name of the object. It must contain no secrets. */
   readonly on: string;
-  /** Of `payment.refunded`: the refund of the payment. Absent in entries of earlier versions. */
+  /** Only for `payment.refunded`: the refund of the payment. Absent in entries of earlier versions. */
   readonly refund?: AuditedRefund;
 }
 
@@ -86,7 +86,7 @@ export interface AuditEntry extends AdministrativeAct {
 }
 
 /**
- * The write that records an act. Put it into the same commit as the act itself, so that neither exists without the other.
+ * The write that records an act. Commit it with the act itself, so that neither exists without the other.
  * @param now milliseconds since 1970
  */
 export function audited(

@@ -15,14 +15,14 @@ import { type StoredUser, userProfiles } from './users.ts';
 export interface Ending extends RevocationScope {
   /** Written to the audit if anything ends. */
   readonly act: AdministrativeAct;
-  /** A write of the same commit. If the engine rejects it, nothing ends. */
+  /** A further write of the commit. If the engine rejects it, nothing ends. */
   readonly also?: Write;
 }
 
 /** The deletions for one user, in order. */
 interface RevocationBatch {
   readonly writes: readonly Write[];
-  /** Rejected if the user has signed in since this was read. */
+  /** The engine rejects them if the user has signed in since the records were read. */
   readonly checks: readonly Write[];
   readonly sessions: number;
 }
@@ -34,8 +34,9 @@ interface UserGrants {
 }
 
 /**
- * Ends sessions and the tokens issued from them. An ending is complete when its promise resolves. It takes one commit if it
- * fits; a larger one takes several, tokens first. If the process dies in between, `recover` finishes it.
+ * Ends sessions and the tokens issued from them. An ending is complete when its promise resolves. It is one commit if
+ * it fits into one; a larger ending takes several, tokens first. If the process dies in between, `recover` finishes the
+ * ending.
  */
 export class AccessEnding {
   readonly #engine: Engine;
@@ -44,7 +45,7 @@ export class AccessEnding {
   readonly #families: Records<RefreshFamily>;
   readonly #now: () => number;
   readonly #markers: EndingMarkers;
-  /** What ended lately, for sign-ins that are under way. */
+  /** The recent endings, which sign-ins under way must check. */
   readonly recent: RecentEndings;
 
   constructor(engine: Engine, now: () => number) {
@@ -58,8 +59,10 @@ export class AccessEnding {
   }
 
   /**
-   * Ends the access that meets the conditions. A sign-in that is under way and meets them opens no session afterwards
-   * (`RecentEndings`). Throws `precondition_failed` if the engine rejects `also`. @returns how many sessions ended
+   * Ends the access that meets the conditions. If a sign-in under way meets them, it opens no session afterwards
+   * (`RecentEndings`). Throws `precondition_failed` if the engine rejects `also`.
+   *
+   * @returns how many sessions ended
    */
   async end(ending: Ending): Promise<number> {
     const { filter, act, also, ...scope } = ending;
@@ -77,7 +80,7 @@ export class AccessEnding {
       const rejection = writes.length === 0 ? undefined : await this.#engine.commit(writes);
       if (rejection !== undefined && rejection.write < recorded.length)
         throw new ServiceError('precondition_failed');
-      // A record has changed in the meantime: read again.
+      // A record has changed meanwhile: read again.
       if (rejection !== undefined) continue;
       return marked === undefined ? (batch?.sessions ?? 0) : this.#finish(marked, ending);
     }
@@ -104,7 +107,7 @@ export class AccessEnding {
       await this.#engine.commit([this.#deletion(this.#families, id)]);
   }
 
-  /** Finishes the endings of processes that have died. Only sessions and tokens from before an ending began end. */
+  /** Finishes the endings of processes that have died. Ends only sessions and tokens that are older than the ending. */
   async recover(signal: AbortSignal): Promise<void> {
     for await (const { scope, beganAt, ...marker } of this.#markers.all()) {
       if (signal.aborted) return;
@@ -116,13 +119,13 @@ export class AccessEnding {
     }
   }
 
-  /** Ends what a stored ending means, and removes it, unless it has been stored anew meanwhile. */
+  /** Carries out a stored ending. Then removes it, unless the same ending was stored again meanwhile. */
   async #finish({ id, text }: Marker, scope: RevocationScope): Promise<number> {
     const { user } = scope.filter;
     let [sessions, current]: [number, string | undefined] = [0, text];
     for await (const each of user === undefined ? this.#usersOf(scope.filter) : [user]) {
       current = await this.#markers.recordAct(id, current);
-      // Another process has finished it.
+      // Another process has finished the ending.
       if (current === undefined) return sessions;
       sessions += await this.#endBitByBit(each, scope);
     }
@@ -148,7 +151,8 @@ export class AccessEnding {
     user: string,
     { filter, deletesUser = false, last }: RevocationScope,
   ): Promise<RevocationBatch> {
-    // Read first: a sign-in changes the record, so the engine rejects the commit if a session has begun since.
+    // The user's record is read first. A sign-in changes it, so the engine rejects the commit if a session has begun
+    // since.
     const record = await this.#users.find(user);
     const grants = await this.#grants(user);
     const sessions = grants.sessions.filter(({ value }) => matches(value, filter));
@@ -164,7 +168,7 @@ export class AccessEnding {
     return { writes, checks, sessions: sessions.length };
   }
 
-  /** Returns no family without its session, unless the session ended earlier. */
+  /** Reads until every family comes with its session, unless the session ended earlier. */
   async #grants(user: string): Promise<UserGrants> {
     for (let sessions = await this.#sessionsOf(user); ; ) {
       const families: Stored<RefreshFamily>[] = [];
@@ -189,7 +193,7 @@ export class AccessEnding {
     yield* listOwners(this.#families, (family) => matchesFamily(family, filter, new Set()));
   }
 
-  /** Also of a record that has changed since it was read. */
+  /** Unconditional: also deletes a record that has changed since it was read. */
   #deletion({ space }: Records<Session> | Records<RefreshFamily>, id: string): Write {
     return { kind: 'delete', space, id };
   }

@@ -16,9 +16,9 @@ export interface SignInLink {
   readonly returnTo?: string | undefined;
   readonly codeChallenge?: string | undefined;
   readonly codeChallengeMethod?: string | undefined;
-  /** The app receives it beside the code, unchanged. */
+  /** The app receives it unchanged, together with the code. */
   readonly state?: string | undefined;
-  /** Whether the page of the console begins it; no link can. */
+  /** Whether the page of the console begins the sign-in. No link can do this. */
   readonly isForConsole?: true;
 }
 
@@ -61,7 +61,10 @@ const notApproved = new ServiceError('forbidden', {
     'The console accepts only integrations that an administrator has approved; this is not one of them.',
 });
 
-/** An app on another origin receives a code, so it must send a challenge; a link to our own origin has neither a challenge nor a state. */
+/**
+ * An app on another origin receives a code, so its link must have a challenge. A link to our own origin must have
+ * neither a challenge nor a state.
+ */
 function appChallenge(link: SignInLink, isOurs: boolean): string | undefined {
   const { codeChallenge, codeChallengeMethod, state } = link;
   if (isOurs) {
@@ -74,9 +77,9 @@ function appChallenge(link: SignInLink, isOurs: boolean): string | undefined {
 }
 
 /**
- * The address to start a sign-in again; undefined for names that no integration can have.
+ * The address at which a sign-in starts again; undefined for names that no integration can have.
  *
- * @param request the sign-in that was begun, where it is known
+ * @param request the sign-in that was begun, if it is known
  */
 export function againUrl(
   context: SignInContext,
@@ -84,7 +87,7 @@ export function againUrl(
   request?: SignInRequest,
 ): string | undefined {
   if (!isProviderName(provider) || !/^[a-z0-9-]+$/.test(name)) return undefined;
-  // No link begins a sign-in to the console: its page does.
+  // A sign-in to the console begins on its page, never by a link.
   if (request?.isForConsole) return `${context.origin}/console`;
   const { signInUrl } = integrationUrls(context, { provider, name });
   return request === undefined ? signInUrl : `${signInUrl}?${linkQuery(request, context.origin)}`;
@@ -103,11 +106,11 @@ function linkQuery(
   return query.toString();
 }
 
-/** Where the browser goes after the sign-in. */
+/** The address to which the browser goes after the sign-in. */
 export interface ReturnAddress {
-  /** Absolute, so that every browser resolves it in the same way. */
+  /** Absolute, so that all browsers resolve it in the same way. */
   readonly url: string;
-  /** Whether it is on our own origin, which has the session cookie. */
+  /** Whether the address is on our own origin, which has the session cookie. */
   readonly isOurs: boolean;
 }
 
@@ -137,7 +140,7 @@ function pathOnOrigin(text: string, origin: string): string | undefined {
   if (text.length > returnUrlCharactersMax || !plainPath.test(text) || !URL.canParse(text, origin))
     return undefined;
   const url = new URL(text, origin);
-  // Percent-encoding may have made it longer.
+  // Percent-encoding may have made the address longer.
   if (url.href.length - origin.length > returnUrlCharactersMax) return undefined;
   // Resolving dot segments can leave two slashes at the front.
   return webOriginOf(url) === origin && !url.pathname.startsWith('//') ? url.href : undefined;

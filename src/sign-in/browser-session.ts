@@ -5,7 +5,7 @@ import { signOutUrlMsMax } from './limits.ts';
 import type { Session } from './types.ts';
 import { userKey } from './types.ts';
 
-/** The session of a browser. Undefined also if its integration has been deleted or registered again since. */
+/** The session of a browser; also undefined if its integration was deleted or registered again since. */
 export async function currentSession(
   { sessions, integrations }: Pick<SignInContext, 'sessions' | 'integrations'>,
   cookie: string | undefined,
@@ -19,7 +19,7 @@ export async function currentSession(
 
 export interface SignOut {
   readonly session: Session;
-  /** Whether all sessions of the user end, in every browser and app. */
+  /** Whether all sessions of the user end, in all browsers and apps. */
   readonly isEverywhere: boolean;
   readonly requester: Requester;
 }
@@ -38,7 +38,8 @@ export async function signOut(
 }
 
 /**
- * The address to sign out of the provider as well; undefined if the provider has none, or does not respond in time.
+ * The address at which the user can also sign out of the provider; undefined if the provider has none, or does not
+ * respond in time.
  */
 export async function providerSignOutUrl(
   context: SignInContext,
@@ -47,7 +48,7 @@ export async function providerSignOutUrl(
   const over = new AbortController();
   try {
     const client = await context.integrations.findClient(identity.provider, identity.integration);
-    // After a new registration it may be another provider.
+    // A new registration may have another provider.
     if (client.registrationId !== registrationId) return undefined;
     const { redirectUri } = integrationUrls(context, client);
     const pending = context.providers[identity.provider].signOutUrl(
@@ -57,7 +58,7 @@ export async function providerSignOutUrl(
     const late = sleep(signOutUrlMsMax, undefined, { signal: over.signal }).catch(() => undefined);
     return (await Promise.race([pending, late]))?.href;
   } catch {
-    // The user is already signed out here, which was the request.
+    // The error is ignored, because the user is signed out here, as requested.
     return undefined;
   } finally {
     over.abort();

@@ -11,10 +11,10 @@ import {
 } from './stored-integration.ts';
 import type { Integration } from './types.ts';
 
-/** What the sender of an approval has looked at: only this client is approved, not one that has just taken its place. */
+/** The client that the sender of an approval has checked. The approval fails if another client has just replaced it. */
 export interface ApprovedClient {
   readonly clientId: string;
-  /** Of an integration that names one (`oidc`). */
+  /** Only for an integration that names an issuer (`oidc`). */
   readonly issuer?: string | undefined;
 }
 
@@ -26,11 +26,13 @@ export interface ConsoleRegistration {
 }
 
 /**
- * Which integrations the console accepts. A key with `integrations:write` can register a client whose sign-ins its holder controls,
- * with an issuer at which administrators are; so a key with the scope `admin`, or the command line, must approve a client first.
+ * Which integrations the console accepts. The holder of a key with `integrations:write` can register a client of the
+ * administrators' issuer and control its sign-ins. So a key with the scope `admin`, or the command line, must approve
+ * each client first.
  *
- * An approval is a field of the stored integration. It ends in the commit that removes the integration or gives it another issuer,
- * and when a key without the scope `admin` gives it another client. Each approval has an id; what was begun under another one is void.
+ * An approval is a field of the stored integration. It ends in the commit that removes the integration or gives it
+ * another issuer. It also ends when a key without the scope `admin` gives the integration another client. Each approval
+ * has an id, and sign-ins that were begun under another approval are void.
  */
 export class ConsoleApprovals {
   readonly #records: Records<StoredIntegration>;
@@ -42,9 +44,9 @@ export class ConsoleApprovals {
   }
 
   /**
-   * Approves the client of an integration; durable when it resolves. An approval that stands stays as it is. Rejects with
-   * `integration_not_found`; with `precondition_failed` if the integration has another client or issuer; and with `forbidden` for a
-   * caller of an open service, because a stranger behind a proxy may look like one.
+   * Approves the client of an integration; durable when it resolves. An existing approval does not change. Rejects with
+   * `integration_not_found`; with `precondition_failed` if the integration has another client or issuer; and with
+   * `forbidden` for a caller of a service without keys, because a stranger behind a proxy may look like a local caller.
    */
   async approve(
     provider: string,
@@ -58,12 +60,12 @@ export class ConsoleApprovals {
       if (stored.issuer !== client.issuer) throw otherClient('issuer');
       if (stored.consoleApproval !== undefined) return undefined;
       const consoleApproval = { id: randomText().slice(0, 22), at: new Date(this.#now()).toISOString() };
-      // Administrators are bound to the id, so a registration from before registration ids existed gets one.
+      // Administrators are bound to the id, so a registration without one gets it now.
       return { ...stored, registrationId: stored.registrationId ?? newRegistrationId(), consoleApproval };
     });
   }
 
-  /** Ends an approval, and with it the sessions of the console that depend on it. Rejects with `integration_not_found`. */
+  /** Ends an approval, and the sessions of the console that depend on it. Rejects with `integration_not_found`. */
   withdraw(provider: string, name: string, requester: Requester): Promise<Integration> {
     return this.#change(provider, name, 'integration.approval_withdrawn', requester, (stored) => {
       const { consoleApproval, ...rest } = stored;
@@ -71,16 +73,16 @@ export class ConsoleApprovals {
     });
   }
 
-  /** All integrations, approved or not, by provider and name. For commands: it reads all of them. */
+  /** All integrations, approved or not, by provider and name. Reads all records, so it is for commands. */
   async list(): Promise<readonly Integration[]> {
     return (await this.#all()).map(shown);
   }
 
   /**
-   * The approved registration that a new administrator is bound to. Rejects with `invalid_request` if it is not approved, or,
-   * without a name, unless exactly one integration is approved.
+   * The approved registration to which a new administrator is bound. Rejects with `invalid_request` if the named
+   * integration is not approved, or if none is named and not exactly one is approved.
    *
-   * @param integration `provider/name`; by default the only one that is approved
+   * @param integration `provider/name`; by default the only approved integration
    */
   async registrationFor(integration?: string): Promise<ConsoleRegistration> {
     if (integration !== undefined) {
@@ -104,7 +106,7 @@ export class ConsoleApprovals {
     );
   }
 
-  /** Those of the integrations that are approved, and still have the registration that somebody is bound to. */
+  /** Of the registrations to which administrators are bound, those that are current and approved. */
   async accepted(bound: readonly ConsoleRegistration[]): Promise<readonly ConsoleRegistration[]> {
     const distinct = new Map(bound.map((each) => [`${each.integration} ${each.id}`, each]));
     const found = await Promise.all(
@@ -129,7 +131,7 @@ export class ConsoleApprovals {
     changed: (stored: StoredIntegration) => StoredIntegration | undefined,
   ): Promise<Integration> {
     const id = `${provider}/${name}`;
-    // If somebody else changes it meanwhile, the client is compared again.
+    // If somebody changes the integration meanwhile, the client is compared again.
     const { value } = await this.#records.change(id, (before) => {
       if (before === undefined)
         throw new ServiceError('integration_not_found', { param: 'INTEGRATION_NAME' });
@@ -146,7 +148,7 @@ export class ConsoleApprovals {
   }
 }
 
-/** Undefined unless it is approved. */
+/** The registration of an integration for the console; undefined unless the integration is approved. */
 function consoleRegistration(stored: StoredIntegration): ConsoleRegistration | undefined {
   const { registrationId: id, consoleApproval, provider, name } = stored;
   if (consoleApproval === undefined || id === undefined) return undefined;

@@ -9,19 +9,23 @@ import { NotAdministrator, SignInError } from './sign-in-error.ts';
 import { findRegistration, integrationRecords, type StoredIntegration } from './stored-integration.ts';
 import { type Identity, isOver, type Session, userKey } from './types.ts';
 
-/** Who has signed in to the console. */
+/** A person who has signed in to the console. */
 export interface SignedInPerson {
   /** The id of the user. */
   readonly user: string;
-  /** The id of the registration that they have signed in with. */
+  /** The id of the registration by which the person has signed in. */
   readonly registration: string;
   readonly name?: string;
 }
 
-/** A sign-in that has not been exchanged yet. */
+/** A sign-in that is not exchanged for a session of the console yet. */
 export interface ProvenSignIn extends SignedInPerson {
   readonly id: string;
-  /** The write that exchanges it; rejected if it is exchanged already, or has ended. @param until milliseconds since 1970 */
+  /**
+   * The write that exchanges the sign-in. The engine rejects it if the sign-in is exchanged already or has ended.
+   *
+   * @param until milliseconds since 1970
+   */
   use(until: number): Write;
 }
 
@@ -34,9 +38,9 @@ export interface ConsoleSignInsOptions {
 }
 
 /**
- * Sign-ins to the console. Each is a record beside the sessions of the app, so that whatever ends those ends it too: the
- * deletion of a user, an operator, a sign-out everywhere, the provider's logout token, the end of the integration. The session
- * of the console (`access/`) ends with it.
+ * Sign-ins to the console. Each is a record in the same space as the sessions of the app, so that it ends for the same
+ * reasons: the user is deleted or signs out everywhere, an operator ends it, the provider sends a logout token, or the
+ * integration ends. The session of the console (`access/`) ends with its sign-in.
  */
 export class ConsoleSignIns {
   /** Which integrations the console accepts. */
@@ -55,10 +59,10 @@ export class ConsoleSignIns {
   }
 
   /**
-   * What the record of a person becomes who has proven their identity: a proof that is valid for `consoleProofMs`. Throws
-   * SignInError `not_approved`, and NotAdministrator: other people get nothing, and nothing is written.
+   * The fields that make a person's session record a proof, which is valid for `consoleProofMs`. Throws SignInError
+   * `not_approved`, and NotAdministrator for everybody who is no administrator. Nothing is written.
    *
-   * @param client as read before the exchange of the code, so that it is the one that proved the identity
+   * @param client the client that proved the identity, as read before the exchange of the code
    */
   async admit(
     { consoleApproval, registrationId }: Pick<IntegrationClient, 'consoleApproval' | 'registrationId'>,
@@ -70,7 +74,7 @@ export class ConsoleSignIns {
     return { console: 'proven', consoleApproval, endsAt: this.#now() + consoleProofMs };
   }
 
-  /** The sign-in with this proof; undefined if it never existed, is exchanged, or has ended. */
+  /** The sign-in with this proof; undefined if it never existed, is exchanged already, or has ended. */
   async findProven(proof: string | undefined): Promise<ProvenSignIn | undefined> {
     if (proof === undefined || !isSessionCookie(proof)) return undefined;
     const id = recordId(proof);
@@ -82,13 +86,13 @@ export class ConsoleSignIns {
     return { ...found.person, id, use };
   }
 
-  /** Who made an exchanged sign-in; undefined if it has ended. */
+  /** The person of an exchanged sign-in; undefined if the sign-in has ended. */
   async find(id: string): Promise<SignedInPerson | undefined> {
     const found = await this.#read(id, 'exchanged');
     return found?.person;
   }
 
-  /** The write that ends an exchanged sign-in; rejected if it has ended. */
+  /** The write that ends an exchanged sign-in. The engine rejects it if the sign-in has ended. */
   end(id: string): Write {
     return { kind: 'delete', space: this.#sessions.space, id };
   }
@@ -100,7 +104,7 @@ export class ConsoleSignIns {
     if (session.console !== state || isOver(session, this.#now())) return undefined;
     const { provider, integration } = session.identity;
     const registration = await findRegistration(this.#integrations, provider, integration);
-    // Nobody stays in by a registration that is replaced, or not approved any more, even if it is approved again.
+    // A sign-in ends when its registration is replaced or loses its approval, even if it is approved again.
     if (registration?.id === undefined || registration.id !== session.registrationId) return undefined;
     const { consoleApproval: approval } = registration;
     if (approval === undefined || approval !== session.consoleApproval) return undefined;

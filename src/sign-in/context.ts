@@ -9,7 +9,7 @@ import type { Sessions } from './sessions.ts';
 import type { ProviderName, Session } from './types.ts';
 import type { Users } from './users.ts';
 
-/** The parts of sign-in, for its steps. */
+/** The dependencies of the steps of sign-in. */
 export interface SignInContext {
   readonly integrations: Integrations;
   readonly pending: PendingSignIns;
@@ -38,8 +38,9 @@ export interface AppRequest {
 /** The part of token issuing that the sign-in flow needs. */
 export interface AppTokens {
   /**
-   * A one-time code (≤ 60 s) for an app on another origin, and the writes that make it valid. Commit them together with the
-   * session, so that neither exists without the other. Throws `invalid_request` for anything but an S256 challenge.
+   * A one-time code for an app on another origin, valid for at most 60 s, and the writes that make it valid. Commit the
+   * writes together with the session, so that neither exists without the other. Throws `invalid_request` for anything
+   * but an S256 challenge.
    */
   newCode(
     session: Session,

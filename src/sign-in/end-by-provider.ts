@@ -12,10 +12,11 @@ export interface ProviderLogout {
 }
 
 /**
- * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0): the sign-ins of a user by the client of
- * this integration, or those of one session at the provider. The same client may be registered under several names; the
- * provider knows one, so all of them are meant. A token is valid once for each client, as it may name several. Throws `provider_not_found`,
- * `integration_not_found`, and `invalid_request` (2.8), also if the provider's keys cannot be read.
+ * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0): all sign-ins of a user by the
+ * client of this integration, or those of one session at the provider. If the same client is registered under several
+ * names, the sessions of all these names end, because the provider knows only one client. A token may name several
+ * clients, and is valid once for each. Throws `provider_not_found`, `integration_not_found`, and `invalid_request`
+ * (2.8), also if the provider's keys cannot be read.
  */
 export async function endByProvider(
   context: SignInContext,

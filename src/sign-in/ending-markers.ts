@@ -7,9 +7,9 @@ import type { SessionFilter } from './types.ts';
 /** The access that ends. */
 export interface RevocationScope {
   readonly filter: SessionFilter;
-  /** Whether to delete the user's record as well; the filter then names the user. */
+  /** Whether to delete the user's record too. The filter then names the user. */
   readonly deletesUser?: boolean;
-  /** The public id of the session that ends last, so that the user it belongs to can retry. */
+  /** The public id of the session that ends last, so that its user can retry. */
   readonly last?: string;
 }
 
@@ -17,9 +17,9 @@ export interface RevocationScope {
 export interface StoredEnding extends RevocationScope {
   /** When it was last requested, in milliseconds since 1970. */
   readonly beganAt: number;
-  /** Distinguishes it from a repeated request, which stores it again. */
+  /** Distinguishes the ending from the one that a repeated request stores. */
   readonly attempt?: string;
-  /** Absent once it is in the audit. */
+  /** Absent once the act is in the audit. */
   readonly act?: AdministrativeAct;
 }
 
@@ -29,7 +29,7 @@ export interface Marker {
   readonly text: string;
 }
 
-/** The endings of access that are not complete. */
+/** Stores the endings of access that are not complete. */
 export class EndingMarkers {
   readonly #engine: Engine;
   readonly #records: Records<StoredEnding>;
@@ -42,8 +42,9 @@ export class EndingMarkers {
   }
 
   /**
-   * The write that stores an ending. The same ending may be stored already, by a process that has died: it is then stored anew,
-   * because this one also ends what began since. The engine rejects the write if that one changes meanwhile; then call again.
+   * The write that stores an ending. If a process that died has already stored the same ending, this replaces it,
+   * because the new ending also covers what began since. The engine rejects the write if the stored ending changes
+   * meanwhile; then call again.
    */
   async store(
     ending: RevocationScope & { readonly act: AdministrativeAct },
@@ -55,15 +56,15 @@ export class EndingMarkers {
       ...scope,
       beganAt: Math.max(this.#now(), before?.value.beganAt ?? 0),
       attempt: randomText().slice(0, 22),
-      // The same ending is in the audit once.
+      // A repeated ending must not be in the audit twice.
       ...(before === undefined || before.value.act !== undefined ? { act } : {}),
     };
     return { id, text: JSON.stringify(stored), write: this.#records.saving(id, before, stored) };
   }
 
   /**
-   * Writes the act of a stored ending to the audit, before the first access ends. Returns the record's text afterwards; the given
-   * one if it was stored anew meanwhile, and undefined if it is complete.
+   * Writes the act of a stored ending to the audit, before the first access ends. Returns the text of the record
+   * afterwards. If the ending was replaced meanwhile, returns the given text; if it is complete, undefined.
    */
   async recordAct(id: string, text: string): Promise<string | undefined> {
     for (;;) {
@@ -77,12 +78,12 @@ export class EndingMarkers {
     }
   }
 
-  /** Removes an ending that is complete, unless it has been stored anew since. */
+  /** Removes a complete ending, unless it was replaced meanwhile. */
   async remove({ id, text }: Marker): Promise<void> {
     await this.#engine.commit([this.#records.deletion({ id, text })]);
   }
 
-  /** All of them, with what they end and when they were last requested, in milliseconds since 1970. */
+  /** All stored endings, with their scope and the time of the last request, in milliseconds since 1970. */
   async *all(): AsyncGenerator<Marker & { readonly scope: RevocationScope; readonly beganAt: number }> {
     for await (const page of this.#records.pages()) {
       for (const { id, text, value } of page) {

@@ -20,18 +20,18 @@ export interface Callback {
   readonly cookieOf: (cookieSuffix: string) => string | undefined;
   readonly sessionCookie: string | undefined;
   readonly requestId: string;
-  /** Called as soon as the sign-in is known, so that an error page can link to its start. */
+  /** Called as soon as the sign-in is known, so that an error page can link to the start of this sign-in. */
   readonly onFound: (request: SignInRequest) => void;
 }
 
 export interface FinishedSignIn extends OpenedSession {
-  /** Whether its secret is the proof for the console, and no session of the app. */
+  /** Whether the secret is a proof for the console instead of a session of the app. */
   readonly isForConsole: boolean;
   /** The address to send the browser to. */
   readonly location: string;
 }
 
-/** Each is allowed at most once (RFC 6749, 3.1): parsers differ in which of two they take. */
+/** Each parameter is allowed at most once (RFC 6749, 3.1), because parsers differ in which of two they use. */
 const singleParameters = [
   'state',
   'code',
@@ -44,14 +44,15 @@ const singleParameters = [
 ];
 
 /**
- * Finishes a sign-in. Checks that the callback has one state, and that the sign-in began in this browser, by this
- * integration, recently, and is not finished yet. Then the provider proves the identity (`IdentityProvider.finish`), and a
- * new session begins. Throws SignInError with a reason for each step, `provider_not_found` and `integration_not_found`.
+ * Finishes a sign-in. Checks that the callback has one state. Checks that the sign-in began recently, in this browser
+ * and by this integration, and that it is not finished yet. Then the provider proves the identity
+ * (`IdentityProvider.finish`), and a new session begins. Throws SignInError with a reason for each step,
+ * `provider_not_found` and `integration_not_found`.
  *
- * A sign-in to the console leaves the session of the app in this browser as it is. It makes a proof that is valid for
- * `consoleProofMs`, and only for an administrator: other people get nothing, and nothing is written.
+ * A sign-in to the console does not change the session of the app in this browser. It makes a proof that is valid for
+ * `consoleProofMs`, and only for an administrator. For other people, nothing is written.
  *
- * @returns undefined if this browser is already signed in by this sign-in: the user went back
+ * @returns undefined if this browser is already signed in by this sign-in, because the user went back
  */
 export async function finishSignIn(
   context: SignInContext,
@@ -63,7 +64,7 @@ export async function finishSignIn(
   if (await isBack(context, state, callback.sessionCookie)) return undefined;
   const { request, checks, begunAt } = context.pending.read(state, callback.cookieOf);
   callback.onFound(request);
-  // Before the exchange: of callers that race for the state, only the winner may spend the code.
+  // The state is used up before the exchange, because only one of several concurrent callers may spend the code.
   await context.pending.use(state);
   const { providerSession, ...profile } = await prove(context, client, request, parameters, checks);
   const identity = { ...profile, provider: client.provider, integration: client.name };
@@ -74,7 +75,7 @@ export async function finishSignIn(
     createdAt: context.now(),
     ...defined({ providerSession }),
   };
-  // Before a session of another user ends for this sign-in.
+  // Checked before the session of another user ends for this sign-in.
   await recent.checks(proven, begunAt);
   await findAppRequest(context, request);
   const requester = { by: 'user', requestId: callback.requestId } as const;
@@ -91,7 +92,7 @@ export async function finishSignIn(
       stateDigest: digest(state),
     },
     async (session) => {
-      // Again for each commit: what was taken away in the meantime stays away.
+      // Checked again for each commit, because the integration or the address may have been removed meanwhile.
       const unended = await recent.checks(session, begunAt);
       const app = await findAppRequest(context, request);
       const issued = app === undefined ? undefined : context.appTokens.newCode(session, app);
@@ -104,7 +105,7 @@ export async function finishSignIn(
   return { ...opened, isForConsole, location: returnLocation(request, code) };
 }
 
-/** Exchanges the code, if the response belongs to the integration and the client that the sign-in began with. */
+/** Exchanges the code if the response belongs to the integration and the client with which the sign-in began. */
 async function prove(
   context: SignInContext,
   client: IntegrationClient,
@@ -131,7 +132,9 @@ async function isBack(context: SignInContext, state: string, cookie: string | un
   return (await currentSession(context, cookie)) !== undefined;
 }
 
-/** Ends the session of another user in this browser, with its tokens. The new session replaces one of the same user. */
+/**
+ * Ends the session of another user in this browser, with its tokens. A session of the same user is replaced instead.
+ */
 async function admitToApp(
   context: SignInContext,
   identity: Identity,
@@ -154,8 +157,8 @@ function requireState(parameters: URLSearchParams): string {
 }
 
 /**
- * The code request of an app on another origin; undefined if the browser returns to our own. Throws if the integration, its
- * registration or that address has been taken away since the sign-in began.
+ * The code request of an app on another origin; undefined if the browser returns to our own. Throws if the integration,
+ * its registration or the return address was removed since the sign-in began.
  */
 async function findAppRequest(
   { integrations }: SignInContext,
@@ -172,7 +175,7 @@ async function findAppRequest(
   return { returnUrl: returnTo.url, codeChallenge };
 }
 
-/** Appends the code, and the state of the app. The registered address is not normalized. */
+/** Appends the code and the app's state, without normalizing the registered address. */
 function returnLocation({ returnTo: { url }, appState }: SignInRequest, code: string | undefined): string {
   if (code === undefined) return url;
   const state = appState === undefined ? '' : `&state=${encodeURIComponent(appState)}`;

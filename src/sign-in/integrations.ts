@@ -24,7 +24,7 @@ import { type Integration, identityProviders, isProviderName, type ProviderName 
 export type IntegrationClient = Integration &
   Omit<Client, 'redirectUri'> & {
     readonly registrationId: string | undefined;
-    /** The id of its approval for the console; undefined if it has none. */
+    /** The id of the integration's approval for the console; undefined if it has none. */
     readonly consoleApproval: string | undefined;
   };
 
@@ -44,7 +44,7 @@ export class Integrations {
   readonly #now: () => number;
   readonly #isNamed: (host: string) => boolean;
 
-  /** @param isNamed whether the operator has named a host; the service may call it over http */
+  /** @param isNamed whether the operator has named a host, which the service may then call over http */
   constructor(
     engine: Engine,
     sealer: Sealer,
@@ -93,10 +93,10 @@ export class Integrations {
   }
 
   /**
-   * Replaces the credentials, return URLs and scopes of an integration; durable when it resolves. Another issuer makes it
-   * another registration: sessions and tokens of the previous one end, and its approval for the console. The approval also ends
-   * with another client, unless the requester may approve that one.
-   * Throws `provider_not_found`, `invalid_request`, `integration_not_found`.
+   * Replaces the credentials, return URLs and scopes of an integration; durable when it resolves. Another issuer makes
+   * it another registration: the sessions and tokens of the previous one end, and so does its approval for the console.
+   * Another client also ends the approval, unless the requester may approve clients. Throws `provider_not_found`,
+   * `invalid_request`, `integration_not_found`.
    */
   async replace(
     provider: string,
@@ -111,7 +111,8 @@ export class Integrations {
       if (before === undefined) throw notFound();
       const { createdAt, issuer, registrationId, consoleApproval } = before;
       const { registrationId: newId, ...made } = this.#newIntegration(known, name, registration);
-      // Another issuer has other users. Without an id, the registration stays without one, as its sessions and tokens do.
+      // Another issuer has other users, so it gets a new id. A registration without an id stays without one, because
+      // its sessions and tokens have none.
       const id = issuer === made.issuer ? registrationId : newId;
       const keepsApproval = issuer === made.issuer && (before.clientId === made.clientId || mayApprove);
       const integration = {
@@ -128,14 +129,14 @@ export class Integrations {
     return shown(value as StoredIntegration);
   }
 
-  /** Throws `provider_not_found`, `invalid_request` (name), `integration_not_found`. */
+  /** The registration of a name. Throws `provider_not_found`, `invalid_request` (name), `integration_not_found`. */
   async find(provider: string, name: string): Promise<Integration> {
     const stored = await this.#records.get(`${checkPlace(provider, name)}/${name}`);
     if (stored === undefined) throw notFound();
     return shown(stored);
   }
 
-  /** For calls to the provider. Throws as `find` does. */
+  /** The client for calls to the provider. Throws as `find` does. */
   async findClient(provider: string, name: string): Promise<IntegrationClient> {
     const known = checkPlace(provider, name);
     const stored = await this.#records.get(`${known}/${name}`);
@@ -145,7 +146,7 @@ export class Integrations {
     return { ...shown(stored), clientSecret, registrationId, consoleApproval: consoleApproval?.id };
   }
 
-  /** Removes the registration; its sessions end. Throws as `find` does. */
+  /** Removes the registration. Its sessions end. Throws as `find` does. */
   async remove(provider: string, name: string, requester: Requester): Promise<void> {
     const id = `${checkPlace(provider, name)}/${name}`;
     const act = audited({ what: 'integration.deleted', on: id, ...requester }, this.#now());
@@ -154,7 +155,8 @@ export class Integrations {
   }
 
   /**
-   * At most `integrationsPageMax`, by provider and name. Throws `provider_not_found`, `invalid_request`.
+   * A page of at most `integrationsPageMax` integrations, by provider and name. Throws `provider_not_found`,
+   * `invalid_request`.
    *
    * @param provider only integrations of this provider
    * @param after the `next` of the previous page
@@ -179,7 +181,7 @@ export class Integrations {
     return { integrations, next: undefined };
   }
 
-  /** All integrations with this client id, as `<provider>/<name>`: a client may be registered under several names. */
+  /** All integrations with this client id, as `<provider>/<name>`. A client may be registered under several names. */
   async ofClient(clientId: string): Promise<readonly string[]> {
     const names: string[] = [];
     for await (const page of this.#records.pages())
@@ -235,7 +237,7 @@ function checkPlace(provider: string, name: string): ProviderName {
   return provider;
 }
 
-/** Constant time: reveals neither where the secrets differ nor their lengths. */
+/** Compares in constant time: reveals neither where the secrets differ nor their lengths. */
 function equalSecrets(one: string, other: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));

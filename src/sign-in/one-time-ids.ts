@@ -3,11 +3,14 @@ import type { Engine, Write } from '../storage/engine.ts';
 import { itemsOf } from '../storage/item-text.ts';
 import { commitWritesMax } from '../storage/limits.ts';
 
-/** An id that is valid for one use, until it expires. The same id must always have the same expiry: the record has both. */
+/**
+ * An id that is valid for one use, until it expires. The same id must always have the same expiry, because the id of
+ * the record contains both.
+ */
 export interface OneTimeId {
   readonly kind: 'sign_in_state' | 'logout_token';
   readonly id: string;
-  /** Milliseconds since 1970. From then on the id is rejected as expired, and its record can go. */
+  /** Milliseconds since 1970. From then on the id is rejected as expired, and its record can be removed. */
   readonly expiresAt: number;
 }
 
@@ -28,7 +31,7 @@ export class OneTimeIds {
     this.#now = now;
   }
 
-  /** The write that uses an id up. The engine rejects it with `exists` if the id was used before. */
+  /** The write that marks an id as used. The engine rejects it with `exists` if the id was used before. */
   use(id: OneTimeId): Write {
     return { kind: 'create', space, id: recordId(id), value: '', makeSpace: true };
   }
@@ -43,7 +46,7 @@ export class OneTimeIds {
         if (id.slice(0, stampCharacters) >= end) break;
         old.push({ kind: 'delete', space, id });
       }
-      // A rejected commit means that another process is sweeping; leave it to that one.
+      // A rejected commit means that another process is sweeping: leave the rest to it.
       if (old.length === 0 || (await this.#engine.commit(old)) !== undefined) return;
     }
   }

@@ -8,7 +8,10 @@ import { type OneTimeId, type OneTimeIds, readTimeStamp, timeStamp } from './one
 import { SignInError } from './sign-in-error.ts';
 import type { BegunSignIn, SignInRequest } from './types.ts';
 
-/** The sealed content of the cookie. It lacks the state, which names the place of the seal. */
+/**
+ * The encrypted content of the cookie. It does not contain the state, because the state is part of the encryption
+ * context.
+ */
 interface SealedSignIn extends SignInRequest {
   readonly nonce: string;
   readonly codeVerifier: string;
@@ -25,8 +28,8 @@ export interface PendingSignInContext {
 const statePattern = /^[0-9a-z]{9}\.[A-Za-z0-9_-]{43}$/;
 
 /**
- * Sign-ins that are not finished. Each is sealed in a cookie of the browser that began it, so that beginning one takes no
- * space in the store. A state is a timestamp and 256 random bits; used states are stored until their cookies have expired.
+ * Sign-ins that are not finished. Each is encrypted in a cookie of the browser that began it, so that it takes no space
+ * in the store. A state is a timestamp and 256 random bits. Used states are stored until their cookies have expired.
  */
 export class PendingSignIns {
   readonly #context: PendingSignInContext;
@@ -35,13 +38,13 @@ export class PendingSignIns {
     this.#context = context;
   }
 
-  /** New checks for a sign-in. */
+  /** Makes the checks of a new sign-in. */
   newChecks(): Checks {
     const state = `${timeStamp(this.#context.now())}.${randomText()}`;
     return { state, nonce: randomText(), codeVerifier: randomText() };
   }
 
-  /** Seals a sign-in into a cookie. Nothing is written. */
+  /** Encrypts a sign-in into a cookie. Nothing is written. */
   seal(request: SignInRequest, checks: Checks): BegunSignIn {
     const { state, nonce, codeVerifier } = checks;
     const sealed: SealedSignIn = { ...request, nonce, codeVerifier };
@@ -49,7 +52,10 @@ export class PendingSignIns {
     return { checks, cookieSuffix: cookieSuffix(state), cookie };
   }
 
-  /** Opens the cookie of a state. `begunAt` is in milliseconds since 1970. Throws `callback`, `unknown_state` (expired) or `other_browser`. */
+  /**
+   * Decrypts the cookie of a state. `begunAt` is in milliseconds since 1970. Throws `callback`, `unknown_state`
+   * (expired) or `other_browser`.
+   */
   read(
     state: string,
     cookieOf: (cookieSuffix: string) => string | undefined,
@@ -66,7 +72,7 @@ export class PendingSignIns {
   }
 
   /**
-   * Uses up a state; durable when it resolves. Of several callers with one state, exactly one succeeds.
+   * Marks a state as used; durable when it resolves. If several callers have the same state, exactly one succeeds.
    * Throws `unknown_state` for the others.
    */
   async use(state: string): Promise<void> {
@@ -84,7 +90,10 @@ export class PendingSignIns {
   }
 }
 
-/** Stored for twice the life of the cookie: a clock set back by less than that life makes no used state valid again. */
+/**
+ * A used state is stored for twice the life of its cookie. So it stays invalid even if the clock is set back by up to
+ * one such life.
+ */
 function oneTimeState(state: string): OneTimeId {
   return { kind: 'sign_in_state', id: state, expiresAt: readTimeStamp(state) + 2 * signInMsMax };
 }

@@ -12,7 +12,7 @@ interface PeopleParts {
   readonly accessEnding: AccessEnding;
 }
 
-/** The users who have signed in, and their sessions, as an operator sees and ends them. */
+/** The users who have signed in and their sessions, for an operator to see and to end. */
 export class People {
   readonly #parts: PeopleParts;
 

@@ -6,7 +6,7 @@ import { type Filtered, meets } from './session-filter.ts';
 import { SignInError } from './sign-in-error.ts';
 import { type SessionFilter, userKey } from './types.ts';
 
-/** An ending of access, as remembered in `service:recent-endings` for those sign-ins that were under way. */
+/** An ending of access. It is remembered in `service:recent-endings` for sign-ins that were under way. */
 interface RecentEnding {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -14,11 +14,12 @@ interface RecentEnding {
 }
 
 /**
- * Remembers who was signed out, for as long as a sign-in may take. A sign-in that began before an ending must not open a session
- * after it: its commit checks that no ending was added to the records of its user and of its session at the provider.
+ * Remembers who was signed out, for as long as a sign-in may take. A sign-in that began before an ending must not open
+ * a session after it. So its commit checks that no ending was added to the records of its user and of its session at
+ * the provider.
  *
- * An ending that names neither (an operator ends the sessions of an integration, or old ones) is not remembered: it ends the
- * sessions that there are.
+ * An ending that names neither is not remembered, for instance when an operator ends the sessions of an integration, or
+ * old sessions. It ends only the sessions that exist.
  */
 export class RecentEndings {
   readonly #records: Records<readonly RecentEnding[]>;
@@ -30,8 +31,8 @@ export class RecentEndings {
   }
 
   /**
-   * The write that remembers an ending; commit it with the ending. The engine rejects it if another ending of the same user or
-   * session was added meanwhile; then call again. Undefined if no sign-in that is under way is meant.
+   * The write that remembers an ending; commit it with the ending. The engine rejects it if another ending of the same
+   * user or session was added meanwhile; then call again. Undefined if the ending does not concern sign-ins under way.
    */
   async addition(filter: SessionFilter): Promise<Write | undefined> {
     const key = keyOfEnding(filter);
@@ -44,8 +45,8 @@ export class RecentEndings {
   }
 
   /**
-   * The checks of the commit that opens a session. The engine rejects them if access ended meanwhile; then call again.
-   * Throws SignInError with the reason `ended` if it has ended since the sign-in began.
+   * The checks for the commit that opens a session. The engine rejects them if access ended meanwhile; then call again.
+   * Throws SignInError with the reason `ended` if access has ended since the sign-in began.
    *
    * @param begunAt when the sign-in began, in milliseconds since 1970
    */
@@ -55,7 +56,7 @@ export class RecentEndings {
     for (const id of keysOfSignIn(signIn)) {
       const endings = await this.#records.find(id);
       const isOver = ({ at, filter }: RecentEnding) =>
-        // A clock that was ahead must not keep anybody out for longer than a sign-in may take.
+        // An ending by a clock that was ahead must not block sign-ins for longer than a sign-in may take.
         at >= begunAt && at <= now + signInMsMax && meets(signIn, filter);
       if (endings?.value.some(isOver)) throw new SignInError('ended');
       checks.push(this.#records.check(id, endings));
@@ -72,7 +73,7 @@ export class RecentEndings {
 
 interface Key {
   readonly id: string;
-  /** Selects everybody who may have this key. */
+  /** Selects everybody to whom the key applies. */
   readonly filter: SessionFilter;
 }
 
@@ -95,7 +96,10 @@ function providerSessionId(id: string): string {
   return `provider-session.${digest(id)}`;
 }
 
-/** The oldest of too many become one that means everybody with the key: their sign-ins under way must begin again. */
+/**
+ * If there are too many endings, merges the oldest into one for everybody to whom the key applies. Their sign-ins under
+ * way must begin again.
+ */
 function bounded(endings: readonly RecentEnding[], everybody: SessionFilter): readonly RecentEnding[] {
   if (endings.length <= endingsRememberedMax) return endings;
   const merged = endings.slice(0, endings.length - endingsRememberedMax + 1);

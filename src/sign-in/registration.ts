@@ -10,7 +10,7 @@ import {
 } from './limits.ts';
 import { identityProviders, type ProviderName } from './types.ts';
 
-/** The body as received: the credentials, and the optional fields. */
+/** The body as received: the credentials and the optional fields. */
 export interface RegistrationFields {
   readonly return_urls?: readonly string[] | undefined;
   readonly scopes?: readonly string[] | undefined;
@@ -58,7 +58,7 @@ function checkReturnUrls(urls: readonly string[]): readonly string[] {
   return [...new Set(urls)];
 }
 
-/** Only a normalized URL is allowed: an ambiguous one is unsafe in an allow-list. */
+/** Allows only a normalized URL, because an ambiguous URL is unsafe in an allow-list. */
 function isReturnUrl(text: string): boolean {
   if (text.length > returnUrlCharactersMax || !URL.canParse(text)) return false;
   const url = new URL(text);
@@ -67,7 +67,7 @@ function isReturnUrl(text: string): boolean {
     url.href === text &&
     url.username === '' &&
     url.password === '' &&
-    // Addresses are compared character by character, so a pattern never matches.
+    // Addresses are compared character by character, so a pattern would never match.
     !url.hostname.includes('*') &&
     !text.includes('#') &&
     !url.searchParams.has('code')
@@ -130,7 +130,7 @@ function rejectUnknownFields(provider: ProviderName, fields: CredentialFields): 
   }
 }
 
-/** The value under the neutral name or under the provider's; if both are sent, they must be equal. */
+/** The value under the neutral name or the provider's name. If both are sent, they must be equal. */
 function requireField(provider: ProviderName, fields: CredentialFields, name: string): Field {
   const neutral = `IDP_${name}`;
   const own = `${identityProviders[provider].prefix}_${name}`;
@@ -142,7 +142,7 @@ function requireField(provider: ProviderName, fields: CredentialFields, name: st
   return { name: fields[neutral] === undefined ? own : neutral, value };
 }
 
-/** RFC 6749, appendix A.1 and A.2, allows %x20-7E; but no provider issues spaces: a pasted space is a mistake. */
+/** RFC 6749, appendix A.1 and A.2, allows %x20-7E. But no provider issues spaces, so a space was pasted by mistake. */
 function visibleAscii({ name, value }: Field): string {
   if (!/^[\x21-\x7e]+$/.test(value) || value.length > clientCredentialCharactersMax) {
     throw invalidRequest(
@@ -163,7 +163,7 @@ function checkIssuer({ name, value }: Field, isNamed: (host: string) => boolean)
     /[?#]/.test(value) ||
     url.username !== '' ||
     url.password !== '' ||
-    // The address of a discovery document is no issuer: it equals no `iss`.
+    // The address of a discovery document is not an issuer, because no `iss` equals it.
     url.pathname.includes('/.well-known/')
   ) {
     throw invalidRequest(

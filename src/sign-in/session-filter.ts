@@ -10,8 +10,8 @@ export function matches(session: Session, filter: SessionFilter): boolean {
 }
 
 /**
- * Whether a refresh token family ends with the sessions: it came from one of them, or it meets the conditions itself, because
- * it may outlive its session.
+ * Whether a refresh token family ends with the sessions. It ends if it came from one of them. It also ends if it meets
+ * the conditions itself, because it may outlive its session.
  *
  * @param ended the public ids of the sessions that match
  */
@@ -24,7 +24,7 @@ export function matchesFamily(
   return meets(family, filter) && (filter.session === undefined || filter.session === family.sessionId);
 }
 
-/** Whether a session or a refresh token family meets all conditions but that of the session's own id. */
+/** Whether a session or a refresh token family meets all conditions except the one on the session's own id. */
 export function meets(
   each: Filtered,
   { user, integration, integrations, issuer, providerSession, createdBefore }: SessionFilter,

@@ -11,11 +11,14 @@ import { isOver, type Session, type SessionFilter, userKey, userKeyInId } from '
 export interface OpenedSession {
   readonly session: Session;
   readonly cookie: string;
-  /** Whether it replaced a session of the same user in this browser, so that the user has as many as before. */
+  /**
+   * Whether the session replaced one of the same user in this browser, so that the number of the user's sessions stays
+   * the same.
+   */
   readonly isRenewed: boolean;
 }
 
-/** Who signs in, and what the session is bound to. */
+/** The user who signs in, and what the session is bound to. */
 export interface NewSession
   extends Pick<
     Session,
@@ -27,7 +30,7 @@ export interface NewSession
     | 'consoleApproval'
     | 'endsAt'
   > {
-  /** The cookie of the session that the browser has so far. */
+  /** The cookie of the browser's previous session. */
   readonly cookieBefore?: string | undefined;
 }
 
@@ -37,7 +40,7 @@ export interface SessionPage {
   readonly next: string | undefined;
 }
 
-/** The sessions of all users, and sign-ins to the console. */
+/** The records of the sessions of all users, and of sign-ins to the console. */
 export function sessionRecords(engine: Engine): Records<Session> {
   return new Records(engine, 'sessions');
 }
@@ -47,14 +50,14 @@ const cookiePattern = /^[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}$/;
 const userKeyCharacters = 22;
 
 /**
- * The sessions of all users. A session is stored in `service:sessions` under `<user key>.<digest of its secret>`, so that
- * those of one user are adjacent, and the store reveals no secret.
+ * The sessions of all users. A session is stored in `service:sessions` under `<user key>.<digest of its secret>`. So
+ * the sessions of one user are adjacent, and the store reveals no secret.
  */
 export class Sessions {
   readonly #engine: Engine;
   readonly #records: Records<Session>;
   readonly #now: () => number;
-  /** By cookie; an entry is valid as long as the version of the space is the same. */
+  /** The sessions by cookie. An entry is valid while the version of the space stays the same. */
   readonly #cache = new LRUCache<string, Stored<Session> & { readonly version: string }>({
     max: sessionsCachedMax,
   });
@@ -67,10 +70,10 @@ export class Sessions {
 
   /**
    * Signs a user in; durable when it resolves. The secret is always new (OWASP, Session Management, renew the session
-   * id), and the previous one of the browser becomes invalid. The same user in the same browser has the same public id
-   * again, so that tokens stay bound to it.
+   * id), and the browser's previous secret becomes invalid. If the same user signs in again in the same browser, the
+   * session keeps its public id, so that tokens stay bound to it.
    *
-   * @param also writes of the same commit; called again if the engine rejected the commit
+   * @param also makes further writes of the commit; called again if the engine rejected the commit
    */
   async begin(
     { cookieBefore, ...begun }: NewSession,
@@ -103,7 +106,7 @@ export class Sessions {
     const now = this.#now();
     if (now - found.value.lastSeenAt < sessionSeenStepMs) return found.value;
     const session = { ...found.value, lastSeenAt: now };
-    // A replacement cannot restore a session that has ended. If the store rejects writes, the session stays valid.
+    // A replacement cannot restore a session that has ended. The session stays valid if the store rejects writes.
     await this.#engine.commit([this.#records.replacement(found, session)]).catch(() => undefined);
     return session;
   }
@@ -131,12 +134,12 @@ export class Sessions {
     else for await (const page of this.#records.pages(after)) yield* page;
   }
 
-  /** Also of a session that has been seen since it was read. */
+  /** Unconditional: also deletes a session that was used since it was read. */
   #deletion(id: string): Write {
     return { kind: 'delete', space: this.#records.space, id };
   }
 
-  /** Returns the cached session if no process has changed the space; else reads it. */
+  /** Returns the cached session if no process has changed the space, and otherwise reads it. */
   async #lookUp(cookie: string): Promise<Stored<Session> | undefined> {
     const version = (await this.#engine.describe(this.#records.space))?.version;
     const cached = this.#cache.get(cookie);
@@ -144,7 +147,7 @@ export class Sessions {
       return this.#isOver(cached.value) ? undefined : cached;
     const found = await this.#read(cookie);
     this.#cache.delete(cookie);
-    // An engine without versions is read each time.
+    // Without versions, the session is read each time.
     if (found === undefined || version === undefined) return found;
     const isSame = cached?.text === found.text;
     this.#cache.set(cookie, { ...found, ...(isSame ? { value: cached.value } : {}), version });
@@ -154,7 +157,7 @@ export class Sessions {
   async #read(cookie: string): Promise<Stored<Session> | undefined> {
     if (!isSessionCookie(cookie)) return undefined;
     const found = await this.#records.find(recordId(cookie));
-    // A sign-in to the console is no session of the app.
+    // A sign-in to the console is not a session of the app.
     const isOne = found !== undefined && !this.#isOver(found.value) && found.value.console === undefined;
     return isOne ? found : undefined;
   }
@@ -174,10 +177,14 @@ export function recordId(cookie: string): string {
   return `${cookie.slice(0, userKeyCharacters)}.${digest(cookie.slice(userKeyCharacters + 1))}`;
 }
 
-/** Most users have a few sessions. */
+/** Records of one user that are read at once; most users have a few sessions. */
 const firstPageItems = 16;
 
-/** The records of one user, if record ids are `<user key>.…`, so that they are adjacent. @param behind only records after this id */
+/**
+ * The records of one user. They are adjacent, because their ids are `<user key>.…`.
+ *
+ * @param behind the id after which they begin
+ */
 export async function* userRecords<Value extends object>(
   records: Records<Value>,
   user: string,

@@ -10,8 +10,8 @@ interface SignInErrorKind {
 }
 
 /**
- * The texts of the error pages of a sign-in, by step. They are fixed: no page repeats a value that was sent. One shows issuer
- * and subject, which the provider has proven.
+ * The texts of the error pages of a sign-in, by step. They are fixed, so no page repeats a value that was sent. Only
+ * one page shows values: issuer and subject, which the provider has proven.
  */
 const kinds = {
   return_address: {
@@ -98,7 +98,10 @@ export class SignInError extends ServiceError {
   }
 }
 
-/** The sign-in to the console of a person who is no administrator. The page shows who they are, so that somebody can add them. */
+/**
+ * The sign-in to the console of a person who is not an administrator. The page shows who they are, so that an
+ * administrator can be added.
+ */
 export class NotAdministrator extends SignInError {
   readonly identity: Identity;
 

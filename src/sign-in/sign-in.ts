@@ -44,7 +44,7 @@ export interface SignInOptions {
   readonly engine: Engine;
   readonly sealer: Sealer;
   readonly providers: Readonly<Record<ProviderName, IdentityProvider>>;
-  /** Whether the operator has named a host; the service may call it over http. */
+  /** Whether the operator has named a host, which the service may then call over http. */
   readonly isNamed: (host: string) => boolean;
   /** Decides about sign-ins to the console. */
   readonly console: ConsoleSignIns;
@@ -63,9 +63,9 @@ interface Named {
 }
 
 /**
- * Signs people in by identity providers, and keeps the registry of the integrations that they sign in with. A method that names an
- * integration throws `provider_not_found`, `integration_not_found`, and `invalid_request` for a name that none can have. Changes are
- * durable when their promise resolves; each is in one commit with its audit entry.
+ * Signs people in by identity providers, and keeps the registry of their integrations. A method that takes the name of
+ * an integration throws `provider_not_found`, `integration_not_found`, and `invalid_request` for a name that no
+ * integration can have. Changes are durable when their promise resolves. Each is in one commit with its audit entry.
  */
 export class SignIn {
   /** The users, and their sessions. */
@@ -112,9 +112,9 @@ export class SignIn {
   }
 
   /**
-   * Begins a sign-in: returns the address to send the browser to, and the cookie that it must store. Nothing is written. Throws
-   * SignInError for a link that is not complete, or if the provider does not respond, and `forbidden` for a sign-in to the console
-   * with an integration that is not approved for it.
+   * Begins a sign-in: returns the address to send the browser to, and the cookie that it must store. Nothing is
+   * written. Throws SignInError if the link is incomplete or the provider does not respond, and `forbidden` for a
+   * sign-in to the console with an integration that is not approved for it.
    */
   async begin(link: SignInLink): Promise<BegunSignIn & { readonly authorizationUrl: string }> {
     const begun = await beginSignIn(this.#context, link);
@@ -123,10 +123,10 @@ export class SignIn {
   }
 
   /**
-   * Finishes the sign-in of a callback, and opens a session. Each sign-in finishes once. Throws SignInError with the step that
-   * failed, and NotAdministrator for a sign-in to the console by somebody else.
+   * Finishes the sign-in of a callback, and opens a session. Each sign-in finishes once. Throws SignInError with the
+   * step that failed, and NotAdministrator if a person who is not an administrator signs in to the console.
    *
-   * @returns undefined if this browser is already signed in by this sign-in: the user went back
+   * @returns undefined if this browser is already signed in by this sign-in, because the user went back
    */
   async finish(callback: Callback): Promise<FinishedSignIn | undefined> {
     const finished = await finishSignIn(this.#context, callback);
@@ -139,12 +139,12 @@ export class SignIn {
     this.#count(provider, error instanceof SignInError ? error.reason : error.code);
   }
 
-  /** The address to start a sign-in again; undefined for names that no integration can have. */
+  /** The address at which a sign-in starts again; undefined for names that no integration can have. */
   againUrl(integration: Named, request?: SignInRequest): string | undefined {
     return againUrl(this.#context, integration, request);
   }
 
-  /** The session of a browser; undefined also if its integration has been deleted or registered again since. */
+  /** The session of a browser; also undefined if its integration was deleted or registered again since. */
   currentSession(cookie: string | undefined): Promise<Session | undefined> {
     return currentSession(this.#context, cookie);
   }
@@ -170,7 +170,7 @@ export class SignIn {
     return endByProvider(this.#context, logout);
   }
 
-  /** Exchanges a one-time code, or a refresh token, for tokens. Throws `invalid_request` for one that is not valid. */
+  /** Exchanges a one-time code or a refresh token for tokens. Throws `invalid_request` if it is not valid. */
   grantTokens({ provider, name }: Named, request: TokenRequest): Promise<GrantedTokens> {
     return this.#tokens.grant(provider, name, request);
   }
@@ -195,7 +195,10 @@ export class SignIn {
     return verifyProvider(this.#context, provider, name, fields);
   }
 
-  /** Replaces a registration. Another issuer ends its sessions, and its approval; another client the approval, unless `mayApprove`. */
+  /**
+   * Replaces a registration. Another issuer ends its sessions and its approval. Another client ends only the approval,
+   * and not even that if `mayApprove` is true.
+   */
   replace(
     { provider, name }: Named,
     fields: RegistrationFields,
@@ -213,7 +216,7 @@ export class SignIn {
     return this.#context.integrations.list(provider, after);
   }
 
-  /** Removes an integration; its sessions end. */
+  /** Removes an integration. Its sessions end. */
   remove({ provider, name }: Named, by: Requester): Promise<void> {
     return this.#context.integrations.remove(provider, name, by);
   }
@@ -243,7 +246,7 @@ export class SignIn {
     return this.#tokens.sweep(signal);
   }
 
-  /** Removes expired codes, and erases the tokens of exchanges that cannot be repeated any more. */
+  /** Removes expired codes, and erases the tokens of exchanges that can no longer be repeated. */
   sweepCodes(): Promise<void> {
     return this.#tokens.sweepCodes();
   }

@@ -7,20 +7,23 @@ import { type Integration, identityProviders, type ProviderName } from './types.
 
 /** The record in `service:integrations`, under `<provider>/<name>`. */
 export interface StoredIntegration extends Omit<Integration, 'returnUrls' | 'scopes' | 'consoleApprovedAt'> {
-  /** Both are absent if they have the default value, as in records from before these fields existed. */
+  /** Both are absent if they have the default value. */
   readonly returnUrls?: readonly string[];
   readonly scopes?: readonly string[];
   readonly sealedSecret: string;
-  /** Unique among all registrations; absent if it was registered before registration ids existed. */
+  /** Unique among all registrations; absent in records that are older than registration ids. */
   readonly registrationId?: string;
-  /** That of `ConsoleApprovals`. Sign-ins to the console are bound to its id, which is new with each approval. */
+  /**
+   * The approval for the console (`ConsoleApprovals`). Sign-ins to the console are bound to its id, which is new with
+   * each approval.
+   */
   readonly consoleApproval?: { readonly id: string; readonly at: string };
 }
 
-/** The registration that tokens are bound to: they end with it. */
+/** The registration to which tokens are bound. They end with it. */
 export interface BoundRegistration {
   readonly id: string | undefined;
-  /** The id of its approval for the console; undefined if it has none. */
+  /** The id of the integration's approval for the console; undefined if it has none. */
   readonly consoleApproval?: string | undefined;
   readonly returnUrls: readonly string[];
 }

@@ -3,7 +3,7 @@ import { defined } from '../defined.ts';
 import type { Checks } from '../identity/provider.ts';
 import { sessionIdleMsMax, sessionMsMax } from './limits.ts';
 
-/** What sign-in speaks of, for other folders too. */
+/** The types of sign-in, for other folders too. */
 
 /** The identity providers that an integration can be registered with, by path segment. */
 export interface ProviderFacts {
@@ -11,7 +11,7 @@ export interface ProviderFacts {
   readonly prefix: string;
   /** Whether the registration must name the issuer, because the path segment does not determine it. */
   readonly needsIssuer: boolean;
-  /** The scopes of a registration that names none: enough to identify the user. */
+  /** The scopes of a registration that names none. They suffice to identify the user. */
   readonly defaultScopes: readonly string[];
   /** Without these the provider does not identify the user (OpenID Connect Core 1.0, 3.1.2.1). */
   readonly requiredScopes: readonly string[];
@@ -49,11 +49,11 @@ export interface Identity {
 const userKeyCharacters = 22;
 
 /**
- * The id of a user: the first 22 characters of the base64url SHA-256 of issuer and subject. It never begins with `-`, which
- * a command line takes for an option.
+ * The id of a user: the first 22 characters of the base64url SHA-256 of issuer and subject. It never begins with `-`,
+ * because a command line would read that as an option.
  */
 export function userKey({ issuer, subject }: Pick<Identity, 'issuer' | 'subject'>): string {
-  // JSON separates the two: ("a", "bc") and ("ab", "c") are different users.
+  // JSON separates issuer and subject, so ("a", "bc") and ("ab", "c") are different users.
   const digest = createHash('sha256')
     .update(JSON.stringify([issuer, subject]))
     .digest('base64url');
@@ -80,36 +80,39 @@ export interface User extends Identity {
 
 /** A signed-in browser. */
 export interface Session {
-  /** Public: it names the session in records and responses, and authorizes nothing. */
+  /** The public id: it names the session in records and responses, and authorizes nothing. */
   readonly id: string;
   readonly identity: Identity;
-  /** The registration by which the user signed in; absent in sessions from before registration ids existed. */
+  /** The registration by which the user signed in; absent in sessions that are older than registration ids. */
   readonly registrationId?: string;
   /** The id of the user's session at the provider (`sid`), if the provider sent one. */
   readonly providerSession?: string;
-  /** The digest of the state of its sign-in. */
+  /** The digest of the state of the sign-in that began the session. */
   readonly stateDigest?: string;
   /**
-   * Of a sign-in to the console, which is no session of the app: `proven` until the page of the console exchanges it for a
-   * session of its own, then `exchanged`. That session ends with this record.
+   * Only for a sign-in to the console, which is not a session of the app. It is `proven` until the page of the console
+   * exchanges it for a session of the console, and then `exchanged`. That session ends with this record.
    */
   readonly console?: 'proven' | 'exchanged';
-  /** Of a sign-in to the console: the id of the approval of its integration, which it ends with. */
+  /** Only for a sign-in to the console: the id of its integration's approval. The sign-in ends with the approval. */
   readonly consoleApproval?: string;
-  /** Milliseconds since 1970; of a sign-in to the console, which ends earlier than a session of the app. */
+  /**
+   * Only for a sign-in to the console, which ends earlier than a session of the app: its end, in milliseconds since
+   * 1970.
+   */
   readonly endsAt?: number;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
-  /** With a resolution of `sessionSeenStepMs`. */
+  /** When the session was last used, with a resolution of `sessionSeenStepMs`. */
   readonly lastSeenAt: number;
 }
 
-/** When a session ends if it is not used any more, in milliseconds since 1970. */
+/** When a session ends if it is no longer used, in milliseconds since 1970. */
 export function sessionEnd({ createdAt, lastSeenAt, endsAt = Number.POSITIVE_INFINITY }: Session): number {
   return Math.min(createdAt + sessionMsMax, lastSeenAt + sessionIdleMsMax, endsAt);
 }
 
-/** Whether it has expired. @param now milliseconds since 1970 */
+/** Whether a session has expired. @param now milliseconds since 1970 */
 export function isOver(session: Session, now: number): boolean {
   const { createdAt, lastSeenAt, endsAt = Number.POSITIVE_INFINITY } = session;
   return now - createdAt > sessionMsMax || now - lastSeenAt > sessionIdleMsMax || now >= endsAt;
@@ -121,7 +124,7 @@ export interface SessionFilter {
   readonly user?: string;
   /** `<provider>/<name>` */
   readonly integration?: string;
-  /** As `integration`, any of several. */
+  /** Like `integration`, but matches any of several. */
   readonly integrations?: readonly string[];
   /** The issuer of the user. */
   readonly issuer?: string;
@@ -166,7 +169,7 @@ export interface Integration {
   readonly returnUrls: readonly string[];
   readonly scopes: readonly string[];
   readonly createdAt: string;
-  /** Since when the console accepts its sign-ins; absent if it does not. */
+  /** Since when the console accepts this integration; absent if it does not. */
   readonly consoleApprovedAt?: string;
 }
 
@@ -174,16 +177,16 @@ export interface Integration {
 export interface SignInRequest {
   readonly provider: ProviderName;
   readonly integration: string;
-  /** The digest of the client id at the provider: another client cannot finish the sign-in. */
+  /** The digest of the client id at the provider, so that no other client can finish the sign-in. */
   readonly clientDigest: string;
-  /** Of the integration; absent if it was registered before registration ids existed. */
+  /** The id of the integration's registration; absent if the registration is older than registration ids. */
   readonly registrationId?: string;
   readonly returnTo: { readonly url: string; readonly isOurs: boolean };
   /** For an app on another origin: the PKCE challenge (S256) that its code is bound to. */
   readonly codeChallenge?: string;
   /** For an app on another origin: its own text, which it receives beside the code (RFC 6749, 4.1.1). */
   readonly appState?: string;
-  /** Whether the page of the console began it. The browser then gets no session of the app. */
+  /** Whether the page of the console began the sign-in. The browser then gets no session of the app. */
   readonly isForConsole?: true;
 }
 
@@ -192,6 +195,6 @@ export interface BegunSignIn {
   readonly checks: Checks;
   /** Distinguishes the cookie from those of other tabs; sorts by time. */
   readonly cookieSuffix: string;
-  /** The sign-in, sealed for its state. */
+  /** The sign-in, encrypted for its state. */
   readonly cookie: string;
 }

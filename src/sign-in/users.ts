@@ -18,7 +18,7 @@ export function userProfiles(engine: Engine): Records<StoredUser> {
   return new Records(engine, 'users');
 }
 
-/** The users who have signed in and are not deleted. The profile is that of the last sign-in. */
+/** The users who have signed in and are not deleted, with the profile of the last sign-in. */
 export class Users {
   readonly #engine: Engine;
   readonly #records: Records<StoredUser>;

@@ -12,8 +12,8 @@ const reasons: Readonly<Record<FailureReason, string>> = {
 };
 
 /**
- * Discovers the provider of a registration before the registration is written. Throws `provider_not_found`, or
- * `invalid_request` with the field of the issuer and the problem.
+ * Discovers the provider of a registration, before the registration is written. Throws `provider_not_found`, and
+ * `invalid_request` with the issuer's field and the problem.
  */
 export async function verifyProvider(
   context: SignInContext,

@@ -7,27 +7,30 @@ import type { Engine, Write } from '../../storage/engine.ts';
 import { Records } from '../../storage/records.ts';
 import { type Scope, scopes } from '../scopes.ts';
 
-/** Administrators of the console: more people than run any service. Two that are added at once may exceed it by one. */
+/** Administrators of the console: more than any service has. If two are added at once, there may be one more. */
 const administratorsMax = 1_000;
 const administratorNameCharactersMax = 100;
-/** As of an integration. */
+/** The same as for an integration. */
 const issuerCharactersMax = 1_024;
 
 /** A person who may sign in to the console, as stored in `service:administrators` under the id of the user. */
 export interface Administrator {
-  /** The id of the user that issuer and subject identify; `sign-in/` makes it of the two. */
+  /** The id of the user. `sign-in/` computes it from issuer and subject. */
   readonly id: string;
   /** As in the ID token, character by character. */
   readonly issuer: string;
   readonly subject: string;
   /**
-   * The registration of the integration that they sign in with: its id, and `provider/name` for people. Absent for one who was added
-   * before administrators were bound to it, and who signs in no more until they are added again.
+   * The registration of the integration by which the administrator signs in: its id, and `provider/name` for people.
+   * Absent in older records, whose administrators cannot sign in until they are added again.
    */
   readonly registration?: { readonly id: string; readonly integration: string };
   readonly name?: string;
   readonly scopes: readonly Scope[];
-  /** New whenever the scopes or the registration change: a session of the console is bound to one, and ends with it. */
+  /**
+   * A new value whenever the scopes or the registration change. A session of the console is bound to the value, and
+   * ends when it changes.
+   */
   readonly grant: string;
   readonly addedAt: string;
 }
@@ -36,14 +39,14 @@ export type AdministratorRequest = Pick<Administrator, 'id' | 'issuer' | 'subjec
   Required<Pick<Administrator, 'registration'>>;
 
 /**
- * Whether an administrator signs in with this registration. Issuer and subject alone prove too little: the holder of another client
- * of the same issuer can collect sign-ins of its users.
+ * Whether an administrator signs in with this registration. Issuer and subject alone prove too little, because the
+ * holder of another client of the same issuer can collect sign-ins of its users.
  */
 export function isBoundTo({ registration }: Pick<Administrator, 'registration'>, id: string): boolean {
   return registration !== undefined && registration.id === id;
 }
 
-/** An administrator as the command line shows one. */
+/** An administrator as the command line shows it. */
 export function publicAdministrator(administrator: Administrator) {
   const { id, issuer, subject, registration, name, scopes: allowed, addedAt } = administrator;
   const integration = registration?.integration ?? null;
@@ -51,7 +54,7 @@ export function publicAdministrator(administrator: Administrator) {
 }
 
 const namePattern = new RegExp(`^[^\\p{C}]{1,${administratorNameCharactersMax}}$`, 'u');
-/** The issuer of sign-ins by GitHub, whose subjects are numbers: a login name can pass to another user. */
+/** The issuer of sign-ins by GitHub. Its subjects are numbers, because a login name can pass to another user. */
 const github = 'https://github.com';
 const githubSubjectPattern = /^[1-9]\d*$/;
 
@@ -65,12 +68,12 @@ export class Administrators {
     this.#now = now;
   }
 
-  /** Read from the store each time, so that a removal applies at once in every process. */
+  /** Reads from the store each time, so that a removal applies at once in every process. */
   find(id: string): Promise<Administrator | undefined> {
     return this.#records.get(id);
   }
 
-  /** As `find`, with the write that rejects a commit if the administrator is changed or removed meanwhile. */
+  /** Like `find`, with a write that makes the commit fail if the administrator is changed or removed meanwhile. */
   async findUnchanged(
     id: string,
   ): Promise<{ readonly administrator: Administrator; readonly isUnchanged: Write } | undefined> {
@@ -84,20 +87,20 @@ export class Administrators {
     return found !== undefined && isBoundTo(found, registration);
   }
 
-  /** The registrations that administrators are bound to, each once for each of them. */
+  /** The registrations to which administrators are bound. A registration occurs once for each of its administrators. */
   async registrations(): Promise<readonly NonNullable<Administrator['registration']>[]> {
     return (await this.list()).flatMap(({ registration }) => registration ?? []);
   }
 
-  /** All of them, ordered by id. */
+  /** All administrators, ordered by id. */
   list(): Promise<readonly Administrator[]> {
     return this.#read(undefined);
   }
 
   /**
-   * Adds an administrator, or changes the scopes, the registration and the name of one; durable when it resolves. Other scopes, or
-   * another registration, end the sessions of the console that the administrator has. Rejects with `invalid_request` if the request is not well formed, or if there
-   * are `administratorsMax`.
+   * Adds an administrator, or changes an administrator's scopes, registration and name; durable when it resolves. Other
+   * scopes or another registration end the administrator's sessions of the console. Rejects with `invalid_request` if
+   * the request is not well formed, or if there are `administratorsMax` already.
    */
   async add(request: AdministratorRequest, requester: Requester): Promise<Administrator> {
     check(request);
@@ -111,7 +114,10 @@ export class Administrators {
     return value as Administrator;
   }
 
-  /** Removes an administrator, and so ends their sessions of the console. Rejects with `invalid_request` if there is none. */
+  /**
+   * Removes an administrator, and ends their sessions of the console. Rejects with `invalid_request` if there is no
+   * such administrator.
+   */
   async remove(id: string, requester: Requester): Promise<Administrator> {
     let removed!: Administrator;
     await this.#records.change(id, (before) => {

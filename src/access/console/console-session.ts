@@ -2,21 +2,21 @@ import { hash } from 'node:crypto';
 import type { Write } from '../../storage/engine.ts';
 import type { KnownCaller } from '../permission.ts';
 
-/** A working day. Nothing shortens it: an open page asks for news all the time, so that it is never idle. */
+/** A working day. There is no idle time-out, because an open page sends requests all the time. */
 export const consoleSessionMsMax = 8 * 60 * 60 * 1_000;
 
 export interface OfKey {
   readonly keyId: string;
-  /** Of the key's secret that was exchanged: the session ends with it. */
+  /** The hash of the key's secret that was exchanged. The session ends with this secret. */
   readonly keyHash: string;
 }
 
 export interface OfAdministrator {
   /** The id of the user. */
   readonly administrator: string;
-  /** That of the administrator when the session began. */
+  /** The administrator's `grant` when the session began. */
   readonly grant: string;
-  /** Names the sign-in, which is the session's only proof of who uses it: the session ends with it. */
+  /** The id of the sign-in. It is the only proof of who uses the session, so the session ends with it. */
   readonly signIn: string;
 }
 
@@ -28,7 +28,7 @@ export type StoredConsoleSession = (OfKey | OfAdministrator) & {
 
 export interface ConsoleSession {
   readonly caller: KnownCaller;
-  /** What a page must send beside the cookie. Pages of other origins cannot read it. */
+  /** The token that a page must send with the cookie. Pages of other origins cannot read it. */
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
@@ -39,33 +39,37 @@ export interface OpenedConsoleSession extends ConsoleSession {
   readonly cookie: string;
 }
 
-/** A sign-in to the console at an identity provider that has neither ended nor expired. */
+/** A sign-in to the console by an identity provider. It has neither ended nor expired. */
 export interface SignedInPerson {
   /** The id of the user. */
   readonly user: string;
-  /** The id of the registration of the integration that they have signed in with; it is approved. */
+  /** The id of the registration by which the person has signed in. It is approved. */
   readonly registration: string;
   /** As in the ID token. */
   readonly name?: string;
 }
 
-/** A sign-in that no session has used yet. */
+/** A sign-in that no session of the console has used yet. */
 export interface ProvenSignIn extends SignedInPerson {
-  /** Names it in `SignIns`. */
+  /** The id in `SignIns`. */
   readonly id: string;
-  /** The write that uses it up; rejected if it was used before, or has ended. @param until milliseconds since 1970 */
+  /**
+   * The write that marks the sign-in as used. The engine rejects it if the sign-in was used before or has ended.
+   *
+   * @param until milliseconds since 1970
+   */
   use(until: number): Write;
 }
 
 /** The sign-ins that sessions of administrators depend on. */
 export interface SignIns {
-  /** Undefined if it has ended or expired. */
+  /** Undefined if the sign-in has ended or expired. */
   find(id: string): Promise<SignedInPerson | undefined>;
-  /** The write that ends it; rejected if it has ended. */
+  /** The write that ends the sign-in. The engine rejects it if the sign-in has ended. */
   end(id: string): Write;
 }
 
-/** Derived from the secret, which no page can read, in a way that the store does not show. */
+/** Derives the token from the secret, which no page can read. The store does not reveal it either. */
 export function deriveToken(cookie: string): string {
   return hash('sha256', `console token ${cookie}`, 'base64url');
 }

@@ -32,9 +32,10 @@ export interface ConsoleSessionsContext {
 const secretPattern = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Exchanges API keys, and sign-ins of named administrators, for sessions of the console, so that no page has to keep either. A
- * session can do what its key or administrator can. It ends with the key: when the key is revoked, expires, or loses the secret
- * that was exchanged; or with the administrator: when they are removed, get other scopes, or their sign-in is ended.
+ * Exchanges API keys and sign-ins of named administrators for sessions of the console, so that no page has to keep
+ * either. A session can do what its key or administrator can. The session of a key ends when the key is revoked,
+ * expires, or loses the secret that was exchanged. The session of an administrator ends when the administrator is
+ * removed or gets other scopes, or when the sign-in ends.
  */
 export class ConsoleSessions {
   readonly #context: ConsoleSessionsContext;
@@ -50,8 +51,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Opens a session with a new secret; durable when it resolves. The session that the browser had before ends. Rejects with
-   * `unauthenticated` if the text is no valid key, and with `forbidden` if the key is publishable.
+   * Opens a session with a new secret; durable when it resolves. The browser's previous session ends. Rejects with
+   * `unauthenticated` if the text is not a valid key, and with `forbidden` if the key is publishable.
    */
   async signIn(
     text: string,
@@ -59,7 +60,7 @@ export class ConsoleSessions {
     requestId: string,
   ): Promise<OpenedConsoleSession> {
     const { keys } = this.#context;
-    // Not the cached keys: the key may be new, or revoked a moment ago.
+    // Reads the keys instead of using the cached ones, because the key may be new, or revoked a moment ago.
     await keys.refresh();
     const key = keys.find(text);
     if (key === undefined) throw invalidKey;
@@ -76,8 +77,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * As `signIn`, for a named administrator, whose sign-in is used up. Rejects with `unauthenticated` if the sign-in was used
-   * before or has ended, and with `forbidden` if the person is no administrator any more.
+   * Like `signIn`, for a named administrator. The sign-in cannot be used again. Rejects with `unauthenticated` if the
+   * sign-in was used before or has ended, and with `forbidden` if the person is no longer an administrator.
    */
   async signInAs(
     proven: ProvenSignIn,
@@ -98,7 +99,7 @@ export class ConsoleSessions {
     return opened;
   }
 
-  /** The session of a cookie; undefined if it never existed, or has ended. `KeyRing.isFresh` must be true. */
+  /** The session of a cookie; undefined if it never existed or has ended. `KeyRing.isFresh` must be true. */
   async find(cookie: string | undefined): Promise<ConsoleSession | undefined> {
     const stored = await this.#read(cookie);
     if (cookie === undefined || stored === undefined) return undefined;
@@ -108,7 +109,7 @@ export class ConsoleSessions {
       : { caller, token: deriveToken(cookie), expiresAt: stored.expiresAt };
   }
 
-  /** As `find`, and reads the keys first if the cached ones are too old. */
+  /** Like `find`, but reads the keys first if the cached keys are too old. */
   async findFresh(cookie: string | undefined): Promise<ConsoleSession | undefined> {
     const { keys } = this.#context;
     if (!keys.isFresh(performance.now())) await keys.refresh();
@@ -121,8 +122,9 @@ export class ConsoleSessions {
   }
 
   /**
-   * Records a change that a person requests, before it is made, so that there is none without a record. @param on the method
-   * and the path
+   * Records a change that an administrator requests, before the change is made, so that no change lacks a record.
+   *
+   * @param on the method and the path
    */
   async noteRequest(caller: KnownCaller, on: string, requestId: string): Promise<void> {
     await this.#engine.commit([this.#audited('console.requested', on, caller, requestId)]);
@@ -174,7 +176,7 @@ export class ConsoleSessions {
     const stored = await this.#read(cookie);
     const caller = stored && (await this.#findCaller(stored));
     if (cookie === undefined || stored === undefined || caller === undefined) return;
-    // Rejected if it has ended meanwhile.
+    // The engine rejects the write if the sign-in has ended meanwhile.
     await this.#engine.commit([
       { kind: 'delete', space: this.#records.space, id: digest(cookie) },
       ...('keyId' in stored ? [] : [this.#context.signIns.end(stored.signIn)]),
@@ -197,12 +199,12 @@ export class ConsoleSessions {
   }
 }
 
-/** The name that the operator has given, or that of the ID token. */
+/** The name that the operator has given, or else the name in the ID token. */
 function withName(administrator: Administrator, { name }: SignedInPerson): Administrator {
   return name === undefined ? administrator : { name, ...administrator };
 }
 
-/** The same for a malformed, unknown, wrong, revoked or expired key, as for a request with a key. */
+/** The same error for a malformed, unknown, wrong, revoked or expired key, as for a request with a key. */
 const invalidKey = new ServiceError('unauthenticated', {
   param: 'key',
   message: 'The API key is not valid.',

@@ -2,7 +2,7 @@ import type { Actor } from '../../audit/audit.ts';
 import { randomBytes } from '../../random.ts';
 import type { Scope } from '../scopes.ts';
 
-/** The default time that the previous secret stays valid after a rotation: a day to deploy the new one. */
+/** How long the previous secret stays valid after a rotation, by default: a day to deploy the new secret. */
 export const apiKeyOverlapMsDefault = 24 * 60 * 60 * 1_000;
 /** A longer overlap is not a rotation. */
 export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
@@ -13,28 +13,30 @@ export const apiKeyOverlapMsMax = 30 * 24 * 60 * 60 * 1_000;
  */
 export type ApiKeyKind = 'secret' | 'publishable';
 
-/** A key as stored in `service:api-keys` under its id. All fields except the hashes may be shown. */
+/** A key as stored in `service:api-keys` under its id. All fields except the hashes are public. */
 export interface ApiKey {
   readonly id: string;
   readonly kind: ApiKeyKind;
   /** A name for the operator. */
   readonly name: string;
-  /** The id of the first key in the chain of keys that this one replaces; all of them share idempotency keys. */
+  /**
+   * The id of the first key in the chain of keys that this key replaces. All keys of the chain share idempotency keys.
+   */
   readonly shop?: string;
   readonly scopes: readonly Scope[];
   /** The tables that the key may use; all without it. */
   readonly tables?: readonly string[];
   /** The payment routes that the key may use, each `processor/route`; all without it. */
   readonly routes?: readonly string[];
-  /** Of a publishable key: pages of these origins (RFC 6454) may use it. */
+  /** Only for a publishable key: the origins (RFC 6454) whose pages may use it. */
   readonly origins?: readonly string[];
   readonly hash: string;
-  /** Those of `privilege-escalation.ts`, its creator last; absent if it was made before creators were recorded. */
+  /** The creators (`creatorsBy`), the direct creator last. Absent in older keys. */
   readonly creators?: readonly Actor[];
   readonly createdAt: string;
   readonly expiresAt?: string;
   readonly revokedAt?: string;
-  /** The secret before the last rotation; it is valid until `until`. */
+  /** The secret before the last rotation. It is valid until `until`. */
   readonly previous?: { readonly hash: string; readonly until: string };
 }
 
@@ -55,7 +57,7 @@ export type CreateKeyRequest = Pick<
   'kind' | 'name' | 'scopes' | 'tables' | 'routes' | 'origins' | 'expiresAt'
 >;
 
-/** The only scopes of a publishable key, because everybody can read it. */
+/** The only scopes that a publishable key may have, because everybody can read it. */
 export const publishableScopes: readonly Scope[] = ['payments:create'];
 
 const prefixes = { secret: 'cfk', publishable: 'cfp' } as const satisfies Record<ApiKeyKind, string>;
@@ -71,14 +73,14 @@ export function newApiKeyText(kind: ApiKeyKind, id: string): string {
   return `${prefixes[kind]}_${id}.${randomBytes(32).toString('base64url')}`;
 }
 
-/** Whether a text has the length of a key. Only its hash proves that it is one. */
+/** Whether a text has the length of a key. Only its hash proves that it is a key. */
 export function mayBeKey(text: string): boolean {
   return text.length === keyCharacters;
 }
 
 /**
- * The key as the holder of one of its secrets has it: with the previous secret it ends with the overlap. Undefined if neither
- * secret has this hash.
+ * The key for the holder of the secret with this hash. With the previous secret, the key ends with the overlap.
+ * Undefined if neither secret has this hash.
  */
 export function keyOfSecret(key: ApiKey, hash: string): ApiKey | undefined {
   if (key.hash === hash) return key;
@@ -105,7 +107,7 @@ export function keyStatus(key: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, now: num
   return hasEnded(key, now) ? 'expired' : 'valid';
 }
 
-/** The fields of a key that may be shown: all except the hashes. @param now milliseconds since 1970 */
+/** The public fields of a key: all except the hashes. @param now milliseconds since 1970 */
 export function publicKey(key: ApiKey, now: number) {
   const { previous } = key;
   return {

@@ -15,25 +15,28 @@ import { checkCreateKeyRequest } from './create-key-request.ts';
 import { changeKeys, keyCreated, keyDeleted, keyReplaced, lastUse, readKeys } from './key-store.ts';
 import { creatorsBy, firstHolder, wasCreatedBy } from './privilege-escalation.ts';
 
-/** API keys of a service, including those that have ended: each process caches all of them. */
+/** API keys of a service, including ended keys. Each process caches all of them. */
 export const apiKeysMax = 1_000;
 /**
- * Keys that one holder has, those that have ended and those that its keys have made included: a quarter, so that three that are stolen
- * leave room for others.
+ * Keys of one holder, including ended keys and keys that its keys have made. It is a quarter of all, so that three
+ * stolen keys leave room for others.
  */
 export const apiKeysOfHolderMax = 250;
-/** Keys that one commit revokes, each with its audit entry: a transaction has at most 100 writes. */
+/** Keys that one commit revokes, each with its audit entry, because a transaction has at most 100 writes. */
 const keysRevokedAtOnce = 40;
 
 /**
- * Rejects if the caller may not make a change, and returns what must hold in its commit beside the keys. It is called with the keys
- * as the commit finds them, and again if something has changed meanwhile. `key` is the key that changes, or that a new one replaces,
- * if there is one.
+ * Rejects if the caller may not make a change. Returns further conditions for its commit. It is called with the keys
+ * that the commit finds, and again if something has changed meanwhile. `key` is the key that changes, or the key that a
+ * new key replaces, if there is one.
  */
 type KeyChangeCheck = (keys: readonly ApiKey[], key: ApiKey | undefined) => Promise<readonly Write[]>;
 const unchecked: KeyChangeCheck = async () => [];
 
-/** Creates, changes and ends API keys. The audit entry is in the same commit as the change; every process sees it within 1 s. */
+/**
+ * Creates, changes and ends API keys. The audit entry is in the same commit as the change. Every process sees the
+ * change within 1 s.
+ */
 export class ApiKeys {
   readonly #engine: Engine;
   readonly #requester: Requester;
@@ -52,10 +55,10 @@ export class ApiKeys {
   }
 
   /**
-   * A page of all keys, in the order of their creation, and the `after` of the next page if there is one. Rejects with
+   * A page of all keys, in the order of their creation, and the `after` of the next page, if any. Rejects with
    * `invalid_request` if `after` is not the id of a key.
    *
-   * @param createdBy only keys that this creator has made (`wasCreatedBy`)
+   * @param createdBy selects only keys that this creator has made (`wasCreatedBy`)
    */
   async page(
     limit: number,
@@ -72,12 +75,12 @@ export class ApiKeys {
   }
 
   /**
-   * Rejects with `invalid_request` if the request contradicts itself, or if there are `apiKeysMax` keys that have not
-   * ended, or `apiKeysOfHolderMax` of its holder. The oldest key that has ended is deleted to make room, the holder's own if its
-   * share is full.
+   * Creates a key. To make room, the oldest ended key is deleted: the holder's own if the holder's share is full.
+   * Rejects with `invalid_request` if the request contradicts itself, or if there is no ended key to delete among
+   * `apiKeysMax` keys, or among the `apiKeysOfHolderMax` keys of the holder.
    *
-   * @param replaces the id of the key that the new one replaces: a payment that was sent with the old key is not charged
-   *   again when it is sent with the new one. Default: the latest key with the same name, which may have ended.
+   * @param replaces the id of the key that the new key replaces. A payment that was sent with the old key is not
+   *   charged again if it is sent with the new key. By default the latest key with the same name, even if it has ended.
    */
   async create(request: CreateKeyRequest, replaces?: string, check = unchecked): Promise<ShownKey> {
     checkCreateKeyRequest(request, this.#now());
@@ -97,7 +100,7 @@ export class ApiKeys {
     });
   }
 
-  /** Revokes a key; a revoked key stays as it is. Rejects with `key_not_found`. */
+  /** Revokes a key. A revoked key does not change. Rejects with `key_not_found`. */
   async revoke(id: string, check = unchecked): Promise<ApiKey> {
     return changeKeys(this.#engine, async (keys) => {
       const before = requireKey(keys, id);
@@ -117,8 +120,10 @@ export class ApiKeys {
   }
 
   /**
-   * Revokes all keys that somebody has created, also through other keys, until none of them is valid: the commit fails if such a
-   * key is created meanwhile, and then all are read again. @returns those that it has revoked
+   * Revokes all keys that somebody has created, also through other keys, until none of them is valid. If such a key is
+   * created meanwhile, the commit fails, and all keys are read again.
+   *
+   * @returns the revoked keys
    */
   async revokeCreatedBy(creator: string): Promise<readonly ApiKey[]> {
     const revoked: ApiKey[] = [];
@@ -140,10 +145,11 @@ export class ApiKeys {
   }
 
   /**
-   * Gives a key a new secret. The present secret stays valid for the overlap. The previous secret of an earlier rotation
-   * ends now: there are never more than two. Rejects with `key_not_found`, and with `invalid_request` if the key has ended.
+   * Gives a key a new secret. The present secret stays valid for the overlap. The previous secret of an earlier
+   * rotation ends now, so a key never has more than two secrets. Rejects with `key_not_found`, and with
+   * `invalid_request` if the key has ended.
    *
-   * @param overlapMs 0 ends the present secret now
+   * @param overlapMs 0 ends the present secret at once
    */
   async rotate(id: string, overlapMs: number, check = unchecked): Promise<ShownKey> {
     return changeKeys(this.#engine, async (keys) => {
@@ -161,7 +167,7 @@ export class ApiKeys {
     });
   }
 
-  /** What makes room for a new key. */
+  /** The deletion that makes room for a new key, if one is needed. */
   async #roomFor(key: ApiKey, keys: readonly ApiKey[]): Promise<readonly Write[]> {
     const holder = firstHolder(key);
     const ofHolder = holder === undefined ? [] : keys.filter((each) => firstHolder(each) === holder);
@@ -194,7 +200,7 @@ export class ApiKeys {
   }
 }
 
-/** The key whose idempotency keys a new one takes over. */
+/** The key whose idempotency keys a new key takes over. */
 function findPredecessor(
   keys: readonly ApiKey[],
   { kind, name }: CreateKeyRequest,
@@ -213,7 +219,7 @@ function requireKey(keys: readonly ApiKey[], id: string, param = 'key_id'): ApiK
   return key;
 }
 
-/** Keys of the same millisecond are ordered by their ids, so that pages agree. */
+/** Keys of the same millisecond are ordered by id, so that pages are consistent. */
 function byCreation(one: ApiKey, other: ApiKey): number {
   if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? -1 : 1;
   return one.id < other.id ? -1 : 1;

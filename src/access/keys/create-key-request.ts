@@ -7,7 +7,7 @@ import { type CreateKeyRequest, publishableScopes } from './api-key.ts';
 const apiKeyNameCharactersMax = 100;
 /** Tables, routes or origins that one key can be limited to. */
 const apiKeyLimitsMax = 100;
-/** Characters of such a route or origin: a DNS name has up to 253, beside the scheme and the port. */
+/** Characters of such a route or origin: a DNS name has up to 253, plus the scheme and the port. */
 const apiKeyLimitCharactersMax = 300;
 
 const namePattern = new RegExp(`^[^\\p{C}]{1,${apiKeyNameCharactersMax}}$`, 'u');
@@ -22,7 +22,7 @@ export function checkCreateKeyRequest(request: CreateKeyRequest, now: number): v
   if (!namePattern.test(name)) {
     throw invalidRequest('name', `name must be 1 to ${apiKeyNameCharactersMax} printable characters.`);
   }
-  // Written so that a time that is none is rejected, too: a key with it would never expire.
+  // The comparison also rejects an invalid time, because a key with it would never expire.
   if (expiresAt !== undefined && !(Date.parse(expiresAt) > now)) {
     throw invalidRequest('expires_at', 'The time at which a key expires must be in the future.');
   }
@@ -80,7 +80,10 @@ function checkRoutes({ scopes: requested, routes }: CreateKeyRequest): void {
   checkLimitMeans('routes', 'payments:', requested);
 }
 
-/** Rejects a limit without effect: on operations that the key has no scope for, or on a key that may do everything. */
+/**
+ * Rejects a limit without effect: for operations that the key's scopes do not allow, or for a key that may do
+ * everything.
+ */
 function checkLimitMeans(param: string, domain: string, requested: readonly Scope[]): void {
   if (requested.includes('admin'))
     throw invalidRequest(param, 'The scope admin allows everything; it cannot be limited.');

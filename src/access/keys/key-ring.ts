@@ -3,21 +3,21 @@ import type { Engine } from '../../storage/engine.ts';
 import { type ApiKey, hasEnded, keyOfSecret, mayBeKey } from './api-key.ts';
 import { noteUse, readGeneration, readKeys } from './key-store.ts';
 
-/** Maximum age of the cached keys when a request is authorized: a revocation is effective after this time. */
+/** Maximum age of the cached keys when a request is authorized. After this time a revocation applies everywhere. */
 export const apiKeysAgeMsMax = 1_000;
-/** From this age on the cached keys are refreshed in the background, so that no request waits for it. */
+/** From this age on the cached keys are refreshed in the background, so that no request waits for the store. */
 export const apiKeysRefreshMs = 500;
-/** How often the last use of a key is written; operators need it to the day. */
+/** How often the last use of a key is written. Operators need only the day. */
 const apiKeyUseNotedMs = 5 * 60 * 1_000;
 
 /**
  * The API keys of the store, cached in memory so that a request does not wait for the store. Call `refresh()` before
- * authorizing if `isFresh()` is false: then a revocation in one process is effective in all within `apiKeysAgeMsMax`.
+ * authorizing if `isFresh()` is false. Then a revocation in one process applies in all within `apiKeysAgeMsMax`.
  */
 export class KeyRing {
   readonly #engine: Engine;
   readonly #now: () => number;
-  /** Each key as one of its secrets has it, by the hash of that secret. */
+  /** The keys by the hashes of their secrets, each as the holder of that secret has it (`keyOfSecret`). */
   #secrets: ReadonlyMap<string, ApiKey> = new Map();
   #origins: ReadonlySet<string> = new Set();
   #generation: string | undefined;
@@ -32,7 +32,7 @@ export class KeyRing {
     this.#now = now;
   }
 
-  /** Whether keys are required: from the creation of the first one, for ever. */
+  /** Whether keys are required. They are from the creation of the first key on, for ever. */
   get areRequired(): boolean {
     return this.#generation !== undefined;
   }
@@ -63,12 +63,12 @@ export class KeyRing {
   }
 
   /**
-   * Reads every change that was made before this call. Rejects with the error of the store: then the cached keys are as old
-   * as before, and must not be used to authorize.
+   * Reads every change that was made before this call. If it rejects, with the error of the store, the cached keys are
+   * as old as before and must not be used to authorize.
    */
   refresh(): Promise<void> {
     if (this.#reading === undefined) return this.#read();
-    // The running read may have begun before the change that this caller needs to see.
+    // A read that is under way may have begun before the change that this caller must see.
     this.#next ??= this.#reading
       .catch(() => undefined)
       .then(() => {
@@ -79,17 +79,18 @@ export class KeyRing {
   }
 
   /**
-   * The key with this text, if it is neither revoked nor expired. The secret is the present one or, during the overlap of a
-   * rotation, the previous one: with that one, the key ends with the overlap. Undefined for any other text.
+   * The key with this text, if it is neither revoked nor expired. Its secret is the present one or, during the overlap
+   * of a rotation, the previous one. With the previous secret, the key ends with the overlap. Undefined for any other
+   * text.
    *
-   * The look-up uses only the hash of the text, so an invalid text takes the same time whether or not a key has its id. The
-   * time of a comparison can reveal the hash at most, and the text cannot be derived from the hash.
+   * The look-up uses only the hash of the text, so an invalid text takes the same time whether or not a key has its id.
+   * The time of a comparison can reveal at most the hash, and the text cannot be derived from it.
    */
   find(text: string): ApiKey | undefined {
     return mayBeKey(text) ? this.findByHash(digest(text)) : undefined;
   }
 
-  /** As `find`, for a secret of which only the hash is known. */
+  /** Like `find`, for a secret whose hash alone is known. */
   findByHash(hash: string): ApiKey | undefined {
     const key = this.#secrets.get(hash);
     return key === undefined || hasEnded(key, this.#now()) ? undefined : key;
@@ -118,7 +119,7 @@ export class KeyRing {
     const begunAt = performance.now();
     const generation = await readGeneration(this.#engine);
     if (generation !== this.#generation) {
-      // Keys are read after the generation: a change in between is read now, and once more by the next refresh.
+      // The keys are read after the generation. So a change in between is read now, and once more by the next refresh.
       const keys = await readKeys(this.#engine);
       this.#secrets = new Map(keys.flatMap(secretEntries));
       this.#origins = allowedOrigins(keys);

@@ -4,9 +4,9 @@ import { creation, Records } from '../../storage/records.ts';
 import type { ApiKey } from './api-key.ts';
 
 /**
- * Keys are stored in `service:api-keys`. `service:access` stores their generation, which every change replaces: one read
- * shows a process whether its cached keys are current. The generation is created with the first key and never deleted. Keys
- * are required while it exists, that is for ever: revoking the last key does not open the service.
+ * Keys are stored in `service:api-keys`. `service:access` stores their generation, which every change replaces, so one
+ * read shows a process whether its cached keys are current. The generation is created with the first key and never
+ * deleted. Keys are required while it exists, so revoking the last key does not open the service.
  */
 const keysSpace = 'service:api-keys';
 const accessSpace = 'service:access';
@@ -25,7 +25,7 @@ export async function readKeys(engine: Engine): Promise<ApiKey[]> {
   return keys;
 }
 
-/** The writes of a change to the keys, and its result. */
+/** The writes of a change of the keys, and its result. */
 export interface KeysChange<Result> {
   readonly writes: readonly Write[];
   readonly result: Result;
@@ -72,12 +72,12 @@ export async function keyDeleted(engine: Engine, { id }: ApiKey): Promise<Write[
   ];
 }
 
-/** When a key was last used, accurate to some minutes; undefined if it never was. */
+/** When a key was last used, accurate to some minutes; undefined if it was never used. */
 export function lastUse(engine: Engine, id: string): Promise<string | undefined> {
   return engine.get(usesSpace, id);
 }
 
-/** The use is stored apart from the key: writing it must not be able to restore a revoked key. */
+/** The use is stored apart from the key, so that writing it cannot restore a revoked key. */
 export async function noteUse(engine: Engine, id: string, at: string): Promise<void> {
   const conflict = await engine.commit([{ kind: 'replace', space: usesSpace, id, value: at }]);
   if (conflict === undefined) return;

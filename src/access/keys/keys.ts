@@ -22,45 +22,46 @@ import {
 } from './privilege-escalation.ts';
 
 /**
- * How the first key is made. The service has no other way: the sender of the first request would own it, and a proxy that
- * leaves no mark makes a stranger look like a program on this machine.
+ * How the first key is made. HTTP cannot make it, because the sender of the first request would own the service. Behind
+ * a proxy that adds no header, a stranger looks like a program on this machine.
  */
 export const makeFirstKey =
   'Make the first key on the machine of the service with "npx counterfoil keys create --name admin --scope admin".';
 
-/** Who requests a change of the keys, and the id of the request. */
+/** The caller that requests a change of the keys, and the id of the request. */
 export interface KeyRequester {
   readonly caller: Caller;
   readonly requestId: string;
 }
 
 export interface Rotation {
-  /** How long the present secret stays valid; 0 ends it now. */
+  /** How long the present secret stays valid; 0 ends it at once. */
   readonly overlapMs: number;
   /** Whether to end the previous secret of an earlier rotation, if it is still valid. */
   readonly endsPrevious: boolean;
 }
 
-/** What a caller may give to others. */
+/** The rights that a caller may give to a key. */
 interface Holder {
-  /** Of its key, as its secret has it, or of the administrator. */
+  /** The rights of the caller's key, as its secret has it, or of the administrator. */
   readonly term: Term;
   /** Whether a rotation has replaced the secret that the caller sent. */
   readonly isReplaced: boolean;
-  /** What must hold in the commit, beside the keys. */
+  /** Further conditions for the commit. */
   readonly conditions: readonly Write[];
 }
 
-/** The API keys as a command of the operator changes them: no caller is checked. */
+/** The API keys for commands of the operator, which check no caller. */
 export function operatorKeys(engine: Engine): ApiKeys {
   return new ApiKeys(engine, 'cli');
 }
 
 /**
- * The API keys of a service. `ring` authorizes requests. The methods change keys for callers of the HTTP interface, and nobody gets
- * more than they have: a caller creates, rotates and revokes only keys whose scopes, tables, routes and end its own key covers, or
- * its scopes as an administrator. The caller's key or administrator is read again with the keys that change, so that one which is
- * revoked or removed at the same moment changes nothing. This process knows a change before the method resolves.
+ * The API keys of a service. `ring` authorizes requests. The methods change keys for callers of the HTTP interface, and
+ * no caller can exceed its own rights. A caller creates, rotates and revokes only keys whose scopes, tables, routes and
+ * end its own key covers, or its scopes as an administrator. The caller's key or administrator is read again with the
+ * keys that change, so that it changes nothing if it is revoked or removed at the same moment. This process knows a
+ * change before the method resolves.
  */
 export class Keys {
   /** The keys in memory. Call its `refresh()` before the first request. */
@@ -81,7 +82,7 @@ export class Keys {
     this.#now = now;
   }
 
-  /** As `ApiKeys.page`. */
+  /** Like `ApiKeys.page`. */
   page(
     limit: number,
     after?: string,
@@ -91,9 +92,10 @@ export class Keys {
   }
 
   /**
-   * As `ApiKeys.create`. Rejects with `forbidden` if the caller's key does not cover the new one, or the one that it replaces; with
-   * `key_exists` if a valid key has the name, so that a repeated request makes no second key; with `forbidden` while there is no
-   * key, because only the command makes the first one; with `unauthenticated` if the caller's key has ended.
+   * Like `ApiKeys.create`. Rejects with `forbidden` if the caller's key does not cover the new key or the key that it
+   * replaces; with `key_exists` if a valid key has the name, so that a repeated request makes no second key; with
+   * `forbidden` while there is no key, because only the command makes the first; and with `unauthenticated` if the
+   * caller's key has ended.
    */
   async create(by: KeyRequester, request: CreateKeyRequest, replaces?: string): Promise<ShownKey> {
     const made = await this.#keysHeldBy(by).create(request, replaces, async (keys, predecessor) => {
@@ -110,9 +112,9 @@ export class Keys {
   }
 
   /**
-   * As `ApiKeys.rotate`. Rejects with `forbidden` if the caller's key does not cover this one, and with `rotation_unfinished` if
-   * the previous secret is still valid and the rotation does not say that it ends: a repeated request would end the secret that is
-   * in use.
+   * Like `ApiKeys.rotate`. Rejects with `forbidden` if the caller's key does not cover this key. Rejects with
+   * `rotation_unfinished` if the previous secret is still valid and `endsPrevious` is false, because a repeated request
+   * would end the secret that is in use.
    */
   async rotate(by: KeyRequester, id: string, { overlapMs, endsPrevious }: Rotation): Promise<ShownKey> {
     const rotated = await this.#keysHeldBy(by).rotate(id, overlapMs, async (keys, key) => {
@@ -127,8 +129,8 @@ export class Keys {
   }
 
   /**
-   * As `ApiKeys.revoke`. Rejects with `forbidden` if the caller's key does not cover this one, and with `last_admin_key` if nobody
-   * could administer the keys over HTTP any more.
+   * Like `ApiKeys.revoke`. Rejects with `forbidden` if the caller's key does not cover this key, and with
+   * `last_admin_key` if nobody could then administer the keys over HTTP.
    */
   async revoke(by: KeyRequester, id: string): Promise<ListedKey> {
     const revoked = await this.#keysHeldBy(by).revoke(id, async (keys, key) => {
@@ -162,7 +164,7 @@ export class Keys {
     throw new ServiceError('forbidden', { param: 'key_id', message });
   }
 
-  /** What the caller may give as of now; undefined while no key exists. */
+  /** The rights that the caller may give now; undefined while no key exists. */
   async #firstHolder({ caller }: KeyRequester, keys: readonly ApiKey[]): Promise<Holder | undefined> {
     const administrator = administratorId(caller);
     if (administrator !== undefined) return this.#administratorOf(administrator);
@@ -180,7 +182,10 @@ export class Keys {
     return { term: found.administrator, isReplaced: false, conditions: [found.isUnchanged] };
   }
 
-  /** The change is durable: if the keys cannot be read now, its response must not be lost with its secret. */
+  /**
+   * Refreshes the cached keys, and ignores an error: the change is durable, and the response with its secret must not
+   * be lost.
+   */
   #show(): Promise<void> {
     return this.ring.refresh().catch(() => undefined);
   }
@@ -203,7 +208,7 @@ const escalationMessages: Readonly<Record<KeyPart, string>> = {
 const replacedSecret =
   'A rotation has replaced the secret of this request, which ends with its overlap: send the present one.';
 
-/** A new key takes over the idempotency keys of the one that it replaces, and with them its payments. */
+/** Checks the key that a new key replaces. The new key takes over its idempotency keys, and with them its payments. */
 function checkPredecessor(holder: Rights, predecessor: ApiKey, replaces: string | undefined): void {
   if (firstEscalationOfRights(holder, predecessor) === undefined) return;
   throw new ServiceError('forbidden', {

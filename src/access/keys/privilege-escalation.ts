@@ -10,14 +10,16 @@ export type Term = Rights & Pick<ApiKey, 'expiresAt'>;
 /** A part of a key, by its name in the HTTP interface. */
 export type KeyPart = 'scopes' | 'tables' | 'routes' | 'expires_at';
 
-/** The first part in which a key would have more than its holder has; undefined if it has no more rights, and ends no later. */
+/**
+ * The first part in which a key would exceed its holder; undefined if it has no further rights and does not end later.
+ */
 export function firstEscalation(holder: Term, other: Term): KeyPart | undefined {
   return (
     firstEscalationOfRights(holder, other) ?? (keyEnd(other) <= keyEnd(holder) ? undefined : 'expires_at')
   );
 }
 
-/** As `firstEscalation`, of what the key may do alone. */
+/** Like `firstEscalation`, but ignores when the keys end. */
 export function firstEscalationOfRights(
   holder: Rights,
   other: Rights,
@@ -28,7 +30,7 @@ export function firstEscalationOfRights(
   return exceeds(holder.routes, other.routes, other.scopes, 'payments:') ? 'routes' : undefined;
 }
 
-/** A limit means something only for a key that has a scope of its domain. */
+/** A limit has an effect only if the key has a scope of the limit's domain. */
 function exceeds(
   held: readonly string[] | undefined,
   asked: readonly string[] | undefined,
@@ -44,14 +46,13 @@ function keyEnd({ expiresAt }: Pick<ApiKey, 'expiresAt'>): number {
   return expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
 }
 
-/** Recorded creators of a key: a longer chain is one of successors, each made by the one before. */
+/** Recorded creators of a key. A longer chain occurs only if each key makes its own successor. */
 export const apiKeyCreatorsMax = 16;
 
-/** Who has made a key, who has made the key that made it, and so on. */
-
 /**
- * The creators of a key that `by` makes, the first one first. Of a longer chain than `apiKeyCreatorsMax`, the middle is left out: the
- * beginning names the holder, and the end the creator.
+ * The creators of a key that `by` makes: who made the key, who made the key that made it, and so on, the earliest
+ * first. If the chain is longer than `apiKeyCreatorsMax`, its middle is left out, because the beginning names the
+ * holder, and the end the creator.
  */
 export function creatorsBy(by: Actor, keys: readonly ApiKey[]): readonly Actor[] {
   const parent = keys.find(({ id }) => by === `key:${id}`);
@@ -62,8 +63,8 @@ export function creatorsBy(by: Actor, keys: readonly ApiKey[]): readonly Actor[]
 }
 
 /**
- * Whose share of the keys a key counts in: the first key or administrator of its chain, so that keys that make keys get no shares
- * of their own. Undefined for a key that the command line made: the operator has no share.
+ * The holder in whose share a key counts: the first key or administrator of its chain, so that keys that make keys get
+ * no further shares. Undefined for a key that the command line made, because the operator has no share.
  */
 export function firstHolder({ creators = [] }: Pick<ApiKey, 'creators'>): Actor | undefined {
   return creators.find((each) => each.startsWith('key:') || each.startsWith('administrator:'));
@@ -72,7 +73,7 @@ export function firstHolder({ creators = [] }: Pick<ApiKey, 'creators'>): Actor 
 /**
  * Whether a key was created by somebody, also through other keys.
  *
- * @param creator `key:ID`, `administrator:ID` or `cli`, as `created_by` has it, or the id alone
+ * @param creator `key:ID`, `administrator:ID` or `cli`, as in `created_by`, or the id alone
  */
 export function wasCreatedBy({ creators = [] }: Pick<ApiKey, 'creators'>, creator: string): boolean {
   return creators.some((each) => each === creator || each.endsWith(`:${creator}`));

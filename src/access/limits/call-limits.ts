@@ -3,9 +3,14 @@ import type { LimitState } from '../../limits.ts';
 import type { Caller } from '../permission.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
 
-/** Charges per minute of one key, and from one address. One per second is a busy shop; a busier one sets its own limit. */
+/**
+ * Charges per minute of one key, and from one address. One per second is a busy shop; a busier shop sets its own limit.
+ */
 const chargesPerMinuteDefault = 60;
-/** Declined charges per minute of one key, from all addresses: it only slows down, as one buyer must not block a shop. */
+/**
+ * Declined charges per minute of one key, from all addresses. The limit only slows a key down, because one buyer must
+ * not block a shop.
+ */
 const declinesOfKeyPerMinute = 60;
 /** Sign-ins per minute from one address: more than an office or a school needs. */
 const signInsPerMinuteDefault = 120;
@@ -13,10 +18,16 @@ const signInsPerMinuteDefault = 120;
 const consoleSignInsPerMinute = 10;
 /** Requests per second of one key, and from one address: a fraction of the throughput of one process. */
 const requestsPerSecondDefault = 2_000;
-/** One address may make this part of the charges of a publishable key: one browser must not use up the limit of a shop. */
+/**
+ * The part of a publishable key's charges that one address may make, because one browser must not use up the limit of a
+ * shop.
+ */
 const browserChargesDivisor = 6;
 
-/** The configured limits; 0 is no limit. Without a setting the default applies, and a service without keys has no limit. */
+/**
+ * The configured limits; 0 means no limit. Without a setting, the default applies if the service has keys; without
+ * keys, there is no limit.
+ */
 export interface LimitSettings {
   readonly charges?: number;
   readonly declines?: number;
@@ -28,8 +39,9 @@ const second = 1_000;
 const minute = 60_000;
 
 /**
- * Limits the rate of each API key and each address. The limits apply from the first key on. A service without keys has only
- * the limits that the settings name: only direct callers on its own machine can reach it, and tests and imports run there.
+ * Limits the rate of each API key and each address. The default limits apply once the service has a key. A service
+ * without keys has only the limits in the settings, because only callers on its own machine can reach it, and tests and
+ * imports run there.
  *
  * Each process counts separately: N processes admit up to N times as much.
  */
@@ -37,9 +49,9 @@ export class CallLimits {
   readonly #requests: LimitOf;
   readonly #requestsOfKeys: LimitOf;
   readonly #charges: LimitOf;
-  /** By address, for charges with a publishable key. */
+  /** For charges with a publishable key, by address. */
   readonly #browserCharges: LimitOf;
-  /** By key: it only slows a key down, and rejects nobody for long. Addresses are counted apart. */
+  /** By key. This limit only slows a key down, and rejects nobody for long. Addresses have a separate limit. */
   readonly #declines: LimitOf;
 
   readonly #signIns: LimitOf;
@@ -56,7 +68,11 @@ export class CallLimits {
     this.#declines = makeLimit(declines === 0 ? 0 : declinesOfKeyPerMinute, 0, minute);
   }
 
-  /** Counts any request, before it is read. Throws `rate_limited`. @param isOpen whether the service has no keys */
+  /**
+   * Counts a request of any kind, before it is read. Throws `rate_limited`.
+   *
+   * @param isOpen whether the service has no keys
+   */
   takeRequest(address: string, isOpen: boolean, now: number): void {
     this.#take('requests', this.#requests.of(isOpen), address, now);
   }
@@ -66,7 +82,7 @@ export class CallLimits {
     this.#take('sign-ins', this.#signIns.of(isOpen), address, now);
   }
 
-  /** Counts a try to sign in to the console. Throws `rate_limited`. */
+  /** Counts an attempt to sign in to the console. Throws `rate_limited`. */
   takeConsoleSignIn(address: string, now: number): void {
     this.#take('console-sign-ins', this.#consoleSignIns, address, now);
   }
@@ -77,8 +93,8 @@ export class CallLimits {
   }
 
   /**
-   * Counts a charge for its address, before its body is read. Throws `rate_limited`, also if the key has no charge left.
-   * Returns the state of the tighter limit, if there is one.
+   * Counts a charge for its address, before its body is read. Throws `rate_limited`, also if the key has no charge
+   * left. Returns the state of the limit that is closer to its end, if there is a limit.
    */
   takeChargeOfAddress(caller: Caller, address: string, now: number): LimitState | undefined {
     if (caller.rights !== undefined) {
@@ -91,7 +107,7 @@ export class CallLimits {
     return this.#standing(caller, address, now);
   }
 
-  /** Counts a charge for its key, before it is reserved; otherwise like `takeChargeOfAddress`. */
+  /** Counts a charge for its key, before the charge is reserved; otherwise like `takeChargeOfAddress`. */
   takeChargeOfKey(caller: Caller, address: string, now: number): LimitState | undefined {
     if (caller.rights !== undefined) {
       throwIfSpent('charges', this.#charges.of(false), caller.id, now);
@@ -100,7 +116,7 @@ export class CallLimits {
     return this.#standing(caller, address, now);
   }
 
-  /** Call it after a charge was declined. */
+  /** Counts a declined charge. Call it after the decline. */
   noteDecline(caller: Caller, now: number): void {
     if (caller.rights !== undefined) this.#declines.of(false)?.spend(caller.id, now);
   }

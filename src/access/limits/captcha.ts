@@ -1,11 +1,14 @@
 import { ServiceError } from '../../errors.ts';
 
-/** A captcha provider usually responds within a second; the buyer waits for it. */
+/** A captcha provider usually responds within a second, and the buyer waits for it. */
 const captchaMsMax = 5_000;
 /** The limit of Turnstile is 2,048 characters. */
 const captchaTokenCharactersMax = 8_192;
 
-/** Whether a browser has passed the captcha, by the token that it has sent. Rejects with `unavailable` if this is unknown. */
+/**
+ * Whether a browser has passed the captcha, according to the token that it has sent. Rejects with `unavailable` if this
+ * is unknown.
+ */
 export type Captcha = (token: string | undefined, address: string) => Promise<boolean>;
 
 export interface CaptchaSettings {
@@ -15,8 +18,8 @@ export interface CaptchaSettings {
 
 /**
  * A captcha by a provider that has a `siteverify` endpoint: Cloudflare Turnstile
- * (https://developers.cloudflare.com/turnstile/get-started/server-side-validation/), hCaptcha and reCAPTCHA accept the same
- * form and respond `{"success": true}`. If the provider cannot be reached, nobody passes.
+ * (https://developers.cloudflare.com/turnstile/get-started/server-side-validation/), hCaptcha and reCAPTCHA accept the
+ * same form and respond `{"success": true}`. If the provider cannot be reached, no browser passes.
  *
  * @returns undefined if the settings name no captcha
  */

@@ -4,13 +4,14 @@ export interface Rate {
   readonly windowMs: number;
 }
 
-/** The rounding error of a sum of doubles is smaller; a request must not wait because of it. */
+/** More than the rounding error of a sum of doubles, because no request may wait for a rounding error. */
 const roundingMs = 0.001;
 
 /**
- * Limits the rate of each caller by the generic cell rate algorithm (ITU-T I.371). It stores one number per caller: when the
- * bucket will be full again. There are no timers, and no window borders that would let twice as much through. The counts are
- * in the memory of this process; beyond `limitedCallersMax` the least recently seen caller is dropped.
+ * Limits the rate of each caller by the generic cell rate algorithm (ITU-T I.371). It stores one number per caller:
+ * when the bucket will be full again. There are no timers, and no borders between windows at which twice as many
+ * requests could pass. The counts are in the memory of this process. Beyond `limitedCallersMax`, the least recently
+ * seen caller is dropped.
  */
 export class RateLimit {
   readonly rate: Rate;
@@ -24,14 +25,14 @@ export class RateLimit {
     this.#intervalMs = rate.windowMs / rate.quota;
   }
 
-  /** Takes a token if one is left. @returns 0, or the milliseconds until one is left */
+  /** Takes a token if one is left. @returns 0, or the milliseconds until a token is left */
   take(caller: string, now: number): number {
     const waitMs = this.waitMs(caller, now);
     if (waitMs === 0) this.spend(caller, now);
     return waitMs;
   }
 
-  /** @returns 0 if a token is left, or the milliseconds until one is */
+  /** @returns 0 if a token is left, or the milliseconds until one is left */
   waitMs(caller: string, now: number): number {
     const bucket = this.#buckets.get(caller);
     if (bucket === undefined) return 0;
@@ -72,5 +73,5 @@ interface Bucket {
 
 /** Limits of access. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** Callers that a limit counts, in one or two megabytes. Beyond it the least recently seen caller is dropped. */
+/** Callers that a limit counts, in one or two megabytes. Beyond it, the least recently seen caller is dropped. */
 export const limitedCallersMax = 10_000;

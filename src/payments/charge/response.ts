@@ -106,7 +106,7 @@ export interface PaymentResponse extends StoredResponse {
   /** Whether this is the response to an earlier request with the same key. */
   readonly replayed: boolean;
   readonly retryAfterSeconds?: number;
-  /** Whether it is the first response to a card that is declined or invalid, as card testing causes them. */
+  /** Whether this is the first response to a declined or invalid card, as card testing causes. */
   readonly countsAsCardTest: boolean;
   /** Derives the secret that reads this payment. */
   readonly clientSecret: () => string;

@@ -6,33 +6,33 @@ import { refreshRepeatMsMax, refreshTokenIdleMsMax, refreshTokenMsMax, signInCod
 import { type Identity, userKey } from '../types.ts';
 
 /**
- * The chain of refresh tokens from one code; only the last one is valid (RFC 9700, 4.14.2). It is stored in
- * `service:refresh-families` under `<user key>.<family id>`, so that those of one user are adjacent. It has only the
- * hashes of the tokens.
+ * The chain of refresh tokens that began with one code. Only the last token is valid (RFC 9700, 4.14.2). The family is
+ * stored in `service:refresh-families` under `<user key>.<family id>`, so that the families of one user are adjacent.
+ * It contains only hashes of tokens.
  */
 export interface RefreshFamily {
   readonly identity: Identity;
   /** The `aud` of access tokens: the origin of the return URL. */
   readonly audience: string;
-  /** The session at this service that the sign-in began. */
+  /** The session at this service that began with the sign-in. */
   readonly sessionId: string;
-  /** The address of the app, which must still be registered; absent in families from before this field existed. */
+  /** The return URL of the app, which must still be registered; absent in older families. */
   readonly returnUrl?: string;
-  /** The registration by which the user signed in; a later one of the same name has another id. */
+  /** The id of the registration by which the user signed in. A later registration of the same name has another id. */
   readonly registrationId?: string;
   /** The id of the user's session at the provider, if the provider sent one. */
   readonly providerSession?: string;
-  /** Milliseconds since 1970, as `rotatedAt` is. */
+  /** Milliseconds since 1970, like `rotatedAt`. */
   readonly createdAt: number;
   /** Absent until the code is exchanged. */
   readonly tokens?: {
-    /** Hash of the valid token. */
+    /** The hash of the valid token. */
     readonly current: string;
-    /** Hash of the token before, because the response with its successor may have been lost. */
+    /** The hash of the previous token, because the response with its successor may have been lost. */
     readonly previous?: string;
-    /** The salt that derives the current token from the one before. */
+    /** The salt that derives the current token from the previous one. */
     readonly salt?: string;
-    /** When the current one was made. */
+    /** When the current token was made. */
     readonly rotatedAt: number;
   };
 }
@@ -48,7 +48,7 @@ export function newFamilyId(identity: Identity): string {
   return `${userKey(identity)}.${randomBytes(16).toString('base64url')}`;
 }
 
-/** The origin of the app; for a private-use URI scheme (RFC 8252, 7.1), which has no origin, the scheme. */
+/** The origin of the app. A private-use URI scheme (RFC 8252, 7.1) has no origin, so the result is the scheme. */
 export function tokenAudience(returnUrl: string): string {
   const { origin, protocol } = new URL(returnUrl);
   return origin === 'null' ? protocol : origin;
@@ -69,17 +69,19 @@ export function withFirstToken(family: RefreshFamily, now: number) {
 }
 
 export type Refreshed =
-  /** The token was the valid one; its successor is now. */
+  /** The token was valid; now its successor is. */
   | { readonly kind: 'rotated'; readonly family: RefreshFamily; readonly random: string }
-  /** The token was used within `refreshRepeatMsMax`, and its successor never: the same successor again. */
+  /**
+   * The token was used within `refreshRepeatMsMax`, and its successor was not used: the result is the same successor.
+   */
   | { readonly kind: 'repeated'; readonly random: string }
-  /** The token was used earlier: somebody has a copy, and the family must end. */
+  /** The token was used earlier, so somebody has a copy, and the family must end. */
   | { readonly kind: 'reused' };
 
 /**
- * Uses a token of a family. The successor is derived from the token and a random salt in the store. So a caller that lost the
- * response gets the same successor again, and two concurrent requests do not look like theft. Neither the store nor a
- * token alone reveals the successor.
+ * Uses a token of a family. The successor is derived from the token and a random salt in the store. So a caller that
+ * lost the response gets the same successor again, and two concurrent requests do not look like theft. Neither the
+ * store nor a token alone reveals the successor.
  */
 export function refreshed(family: RefreshFamily, random: string, now: number): Refreshed {
   const { tokens } = family;
@@ -96,8 +98,8 @@ export function refreshed(family: RefreshFamily, random: string, now: number): R
 }
 
 /**
- * The valid token of a family that began with the given one: itself, or its successor if it was used since. Undefined if the
- * successor was used, too.
+ * The valid token of a family that began with the given token: the token itself, or its successor if the token was
+ * used. Undefined if the successor was used too.
  */
 export function currentToken({ tokens }: RefreshFamily, first: string): string | undefined {
   const used = digest(first);
@@ -105,7 +107,7 @@ export function currentToken({ tokens }: RefreshFamily, first: string): string |
   return tokens?.previous === used && tokens.salt !== undefined ? successor(first, tokens.salt) : undefined;
 }
 
-/** Whether it has expired; without an exchange of its code it expires with the code. */
+/** Whether the family has expired. Until its code is exchanged, it expires with the code. */
 export function isOver({ createdAt, tokens }: RefreshFamily, now: number): boolean {
   if (tokens === undefined) return now >= createdAt + signInCodeMs;
   return now >= createdAt + refreshTokenMsMax || now >= tokens.rotatedAt + refreshTokenIdleMsMax;

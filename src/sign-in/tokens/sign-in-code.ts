@@ -14,11 +14,11 @@ export interface SignInCode {
   readonly issuedAt: number;
   /** The record stays until the code expires, so that a second use is distinct from an unknown code. */
   readonly isUsed?: true;
-  /** The exchange, while it can be repeated: for `exchangeRepeatMsMax`. Then it is erased. */
+  /** The exchange. It can be repeated for `exchangeRepeatMsMax`; then it is erased. */
   readonly exchange?: {
     /** Milliseconds since 1970. */
     readonly at: number;
-    /** The tokens, sealed by what only their app has: the code and its verifier. */
+    /** The tokens, encrypted with what only their app has: the code and its verifier. */
     readonly sealedTokens: string;
   };
 }
@@ -44,7 +44,7 @@ export function codeId(code: string): string {
   return hash('sha256', code, 'base64url');
 }
 
-/** Whether it is an S256 challenge: SHA-256 in base64url. `plain` is not supported. */
+/** Whether a text is an S256 challenge: SHA-256 in base64url. `plain` is not supported. */
 export function isChallenge(text: string): boolean {
   return challengePattern.test(text);
 }
@@ -64,7 +64,10 @@ export function isFor(
   return timingSafeEqual(Buffer.from(challenge), Buffer.from(codeChallenge));
 }
 
-/** Whether an exchange is so recent that the same one may be a repetition. A clock that was set back makes none recent. */
+/**
+ * Whether an exchange is so recent that an equal request may be a repetition. If the clock was set back, it is not
+ * recent.
+ */
 export function isRepeatable({ exchange }: SignInCode, now: number): boolean {
   return exchange !== undefined && Math.abs(now - exchange.at) <= exchangeRepeatMsMax;
 }
@@ -80,7 +83,10 @@ export function exchanged(code: SignInCode, tokens: ExchangedTokens, sent: SentC
   };
 }
 
-/** The tokens of the exchange of a code; undefined if they are erased. Call `isFor` first: another sender has another key. */
+/**
+ * The tokens of the exchange of a code; undefined if they are erased. Call `isFor` first, because another sender has
+ * another key.
+ */
 export function openTokens({ exchange }: SignInCode, sent: SentCode): ExchangedTokens | undefined {
   if (exchange === undefined) return undefined;
   const text = decrypt(exchangeKey(sent), exchange.sealedTokens, Buffer.from(codeId(sent.code)));
@@ -92,7 +98,7 @@ export function erased({ exchange: _exchange, ...code }: SignInCode): SignInCode
   return code;
 }
 
-/** A key from the code and the verifier (RFC 5869), neither of which the store has. It seals once. */
+/** A key from the code and the verifier (RFC 5869). The store has neither of them. The key encrypts only once. */
 function exchangeKey({ code, codeVerifier }: SentCode): Buffer {
   const secret = JSON.stringify([code, codeVerifier]);
   return Buffer.from(hkdfSync('sha256', secret, '', 'counterfoil exchange of a code', 32));

@@ -19,7 +19,7 @@ interface StoredKey {
   readonly kid: string;
   readonly publicKey: JWK;
   readonly sealedPrivateKey: string;
-  /** Milliseconds since 1970; the previous key signs until then. */
+  /** When the key begins to sign, in milliseconds since 1970. The previous key signs until then. */
   readonly signsFrom: number;
 }
 
@@ -49,9 +49,9 @@ export interface SigningKeysParts {
 }
 
 /**
- * The keys that sign access tokens, one after the other. The first is created on first use. Each later one is published a day
- * before it signs, and each old one until its last token has expired, so that an app that caches the published set can
- * verify every token. If several processes create a key, one wins: each key number is created once.
+ * The keys that sign access tokens, one after the other. The first is created on first use. A later key is published a
+ * day before it signs, and an old key until its last token has expired. So an app that caches the published set can
+ * verify every token. If several processes create a key, one succeeds, because each key number is created once.
  */
 export class SigningKeys {
   readonly #context: SigningKeysParts;
@@ -116,7 +116,10 @@ export class SigningKeys {
     return stored;
   }
 
-  /** If another process has created the number first, the commit is rejected; the caller reads the keys again. */
+  /**
+   * If another process has already created the number, the engine rejects the commit, and the caller reads the keys
+   * again.
+   */
   async #create(number: number, signsFrom: number): Promise<void> {
     const { engine, sealer } = this.#context;
     const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose');
@@ -146,7 +149,7 @@ export class SigningKeys {
   }
 }
 
-/** When the next key begins to sign; undefined while none is needed. The first key signs at once. */
+/** When the next key begins to sign; undefined while no further key is needed. The first key signs at once. */
 function nextSignsFrom(last: StoredKey | undefined, now: number): number | undefined {
   if (last === undefined) return now;
   const from = last.signsFrom + signingKeyMs;
@@ -174,7 +177,7 @@ export interface AccessTokenRequest {
 }
 
 /**
- * A JWT that any app can verify with the published keys (RFC 9068). `sub` is the user's key at this service; the same
+ * A JWT that any app can verify with the published keys (RFC 9068). `sub` is the user's key at this service. The same
  * person at another provider is another user. `client_id` is `<provider>/<integration>`.
  */
 export async function signAccessToken({ kid, key }: Signer, request: AccessTokenRequest): Promise<string> {

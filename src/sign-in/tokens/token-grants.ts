@@ -42,7 +42,7 @@ export interface GrantedTokens {
 export interface TokenGrantContext {
   readonly engine: Engine;
   readonly keys: SigningKeys;
-  /** The issuer that access tokens name: public origin and base path. */
+  /** The issuer in access tokens: public origin and base path. */
   readonly issuer: string;
   readonly findRegistration: (
     provider: ProviderName,
@@ -54,15 +54,18 @@ export interface TokenGrantContext {
 
 const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** `foreign`: of another integration. `ended`: its registration, or the address of its app, exists no more. */
+/**
+ * `foreign`: the family belongs to another integration. `ended`: its registration or the address of its app no longer
+ * exists.
+ */
 type Validate = (family: RefreshFamily) => 'good' | 'ended' | 'foreign';
 
 type Redeemed = { readonly familyId: string; readonly family: RefreshFamily; readonly random: string };
 
 /**
- * Issues tokens to apps on other origins. A one-time code is exchanged for an access token and the first refresh token of a
- * family, a refresh token for the next. Each change is one compare-and-swap, so that exactly one of several processes
- * issues tokens.
+ * Issues tokens to apps on other origins. A one-time code is exchanged for an access token and the first refresh token
+ * of a family. A refresh token is exchanged for an access token and the next refresh token. Each change is one
+ * compare-and-swap, so that exactly one of several processes issues tokens.
  */
 export class TokenGrants implements AppTokens {
   readonly #context: TokenGrantContext;
@@ -107,7 +110,7 @@ export class TokenGrants implements AppTokens {
     if (!isProviderName(provider)) throw new ServiceError('provider_not_found');
     const registration = await this.#context.findRegistration(provider, integration);
     if (registration === undefined) throw new ServiceError('integration_not_found');
-    // Before the exchange: a failure to load the key must not use up a code.
+    // The key is loaded before the exchange, because a failure to load it must not use up a code.
     const signer = await this.#context.keys.signer();
     const isOurs = ({ identity }: RefreshFamily) =>
       identity.provider === provider && identity.integration === integration;
@@ -121,9 +124,9 @@ export class TokenGrants implements AppTokens {
   }
 
   /**
-   * Ends the family of a refresh token (RFC 7009, 2.1). Any token of the family works, also a used one: its id proves that the
-   * caller had a token. A token of another integration has no effect. Throws `invalid_request` for an access token, which
-   * cannot be revoked.
+   * Ends the family of a refresh token (RFC 7009, 2.1). Every token of the family works, even a used one, because its
+   * id proves that the caller had a token. A token of another integration has no effect. Throws `invalid_request` for
+   * an access token, which cannot be revoked.
    */
   async revoke(provider: string, integration: string, token: string): Promise<void> {
     const family = parseRefreshToken(token)?.family;
@@ -142,7 +145,7 @@ export class TokenGrants implements AppTokens {
     await keys.sweep();
   }
 
-  /** Removes expired codes, and erases the tokens of exchanges that cannot be repeated any more. */
+  /** Removes expired codes, and erases the tokens of exchanges that can no longer be repeated. */
   async sweepCodes(): Promise<void> {
     const { engine, now } = this.#context;
     for await (const page of this.#codes.pages()) {
@@ -175,11 +178,14 @@ export class TokenGrants implements AppTokens {
         this.#families.replacement(begun, family),
       ]);
       if (rejection === undefined) return granted;
-      // Another request has exchanged it meanwhile, or the person has signed out: read again.
+      // Another request has exchanged the code meanwhile, or the user has signed out: read again.
     }
   }
 
-  /** The same tokens for the same app, within `exchangeRepeatMsMax`. Else a replay ends them (RFC 6749, 4.1.2; RFC 9700, 2.1.1). */
+  /**
+   * Returns the same tokens to the same app within `exchangeRepeatMsMax`. Any other replay ends the tokens (RFC 6749,
+   * 4.1.2; RFC 9700, 2.1.1).
+   */
   async #repeated(
     code: SignInCode,
     family: RefreshFamily,
@@ -190,7 +196,7 @@ export class TokenGrants implements AppTokens {
     const isSame = isRepeatable(code, now) && validate(family) === 'good' && isFor(code, sent);
     const tokens = isSame ? openTokens(code, sent) : undefined;
     const first = tokens === undefined ? undefined : parseRefreshToken(tokens.refreshToken)?.random;
-    // The app may have refreshed meanwhile. There is one valid refresh token, and both callers have the same.
+    // The app may have refreshed meanwhile. There is only one valid refresh token, so both callers get the same one.
     const random = first === undefined ? undefined : currentToken(family, first);
     if (tokens === undefined || random === undefined) {
       await this.#remove(code.family);
@@ -221,7 +227,7 @@ export class TokenGrants implements AppTokens {
       if (stored === undefined || isOver(stored.value, now())) throw invalidToken();
       const family = stored.value;
       const validity = validate(family);
-      // Removed, so that the token stays invalid even if the address is registered again.
+      // The family is removed, so that the token stays invalid even if the address is registered again.
       if (validity === 'ended') await this.#remove(familyId);
       if (validity !== 'good') throw invalidToken();
       const outcome = refreshed(family, random, now());
@@ -235,7 +241,7 @@ export class TokenGrants implements AppTokens {
     }
   }
 
-  /** Unconditional: it does not matter if the family has changed or is already deleted. */
+  /** Unconditional, because it does not matter if the family has changed or is already deleted. */
   async #remove(family: string): Promise<void> {
     await this.#context.engine.commit([{ kind: 'delete', space: this.#families.space, id: family }]);
   }
