@@ -77,12 +77,12 @@ export function paymentRoutes(payments: Payments, prefix: string, counts: Charge
       },
       handle: async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
-        const known = exactRepeats.responseTo(request.body);
+        const known = exactRepeats.find(request);
         const response =
           known === undefined
             ? await payments.charge(chargeRequest(request, counts.buyerAddress(request)))
             : await payments.traceRepeat({ ...routeIn(request), traceparent: traceparent(request) }, known);
-        if (known === undefined) exactRepeats.note(request, request.body, response);
+        if (known === undefined) exactRepeats.note(request, response);
         if (response.countsAsCardTest) counts.noteDecline(request);
         if (request.caller.rights?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());
