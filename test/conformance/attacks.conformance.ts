@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { keepAliveMs, responseStallMsMax } from '../../src/http/limits.ts';
+import { keepAliveMs } from '../../src/http/server/listener.ts';
+import { responseStallMsMax } from '../../src/http/server/slow-connections.ts';
 import { type AttackName, attackAddresses } from '../support/attacks/attack-request.ts';
 import {
   assertFewDeclines,

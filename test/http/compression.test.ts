@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { compressedBytesMin } from '../../src/http/limits.ts';
+import { compressedBytesMin } from '../../src/http/response/stream-items.ts';
 import { smallSpaceBytesMax } from '../../src/storage/lmdb/limits.ts';
 import {
   type Coding,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { requestBodyBytesMax } from '../../src/http/limits.ts';
+import { requestBodyBytesMax } from '../../src/http/server/app.ts';
 import { Listener } from '../../src/http/server/listener.ts';
 import { type BodyOperation, bodyOperations } from '../support/http/documented-operations.ts';
 import { assertError, type ExpectedError } from '../support/http/error-response.ts';

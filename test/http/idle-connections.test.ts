@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { keepAliveMs, proxyKeepAliveMs } from '../../src/http/limits.ts';
-import { Listener } from '../../src/http/server/listener.ts';
+import { keepAliveMs, Listener, proxyKeepAliveMs } from '../../src/http/server/listener.ts';
 
 /** Node.js waits a little longer than it says, so that a client that keeps to the time never meets a closed connection. */
 const bufferMs = 1_000;

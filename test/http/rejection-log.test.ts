@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countedAddress } from '../../src/counted-address.ts';
-import { rejectionLinesPerSecondMax, rejectionsCountedMax } from '../../src/http/limits.ts';
-import { RejectionLog } from '../../src/http/server/rejection-log.ts';
+import {
+  RejectionLog,
+  rejectionLinesPerSecondMax,
+  rejectionsCountedMax,
+} from '../../src/http/server/rejection-log.ts';
 import type { Log, LogFields } from '../../src/log.ts';
 
 const fields = () => ({ status: 404 }) as const;

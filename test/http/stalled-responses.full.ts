@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { requestsPerConnectionMax } from '../../src/http/limits.ts';
+import { requestsPerConnectionMax } from '../../src/http/server/active-request.ts';
 import { connectionsOf } from '../support/attacks/connections.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { isLong } from '../support/extent.ts';

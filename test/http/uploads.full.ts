@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventBodyBytesMax, uploadBytesPerAddressMax } from '../../src/http/limits.ts';
+import { eventBodyBytesMax, uploadBytesPerAddressMax } from '../../src/http/server/guard.ts';
 import { newKey } from '../support/access/keys.ts';
 import { RawConnection, requestText } from '../support/http/raw-http.ts';
 import { startTuned } from '../support/http/stalled-clients.ts';

@@ -3,7 +3,7 @@ import { get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { longResponsesPerAddressMax } from '../../src/http/limits.ts';
+import { longResponsesPerAddressMax } from '../../src/http/response/stream-items.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { requestText } from '../support/http/raw-http.ts';
 import { fill, items } from '../support/tables/filled-tables.ts';

@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { connect, type Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { responseStallMsMax } from '../../src/http/limits.ts';
+import { responseStallMsMax } from '../../src/http/server/slow-connections.ts';
 import { busyMachineMs } from '../support/busy-machine.ts';
 import { isLong } from '../support/extent.ts';
 import { RawConnection, requestText } from '../support/http/raw-http.ts';

@@ -20,7 +20,7 @@ export function wantedCoding(acceptEncoding: string | undefined): ContentCoding 
   return cached.memo(acceptEncoding).coding;
 }
 
-/** By header: there are few kinds of clients, and each always sends the same header. */
+/** By header: there are few kinds of clients, and each kind always sends the same header. */
 const cached = new LRUCache<string, { readonly coding: ContentCoding | undefined }>({
   max: 100,
   memoMethod: (acceptEncoding) => ({ coding: read(acceptEncoding) }),

@@ -3,8 +3,8 @@ import type { TSchema } from 'typebox';
 import { defined } from '../../defined.ts';
 
 /**
- * What the OpenAPI document shows of a schema beside what validation checks. Validators never see any of it, so that it
- * changes no response.
+ * What the OpenAPI document shows of a schema in addition to what validators check. Validators never see it, so that it changes
+ * no response.
  */
 
 type Json = Readonly<Record<string, unknown>>;
@@ -22,8 +22,8 @@ export function named<Schema extends TSchema>(name: string, schema: Schema): Sch
 }
 
 /**
- * Shows another schema in the document than validation uses. It is narrower, because the domain checks what the schema does
- * not: a name in the path that does not exist is 404, and not an invalid request.
+ * Shows another schema in the document than validators check. It is narrower, because the domain checks the rest: an unknown
+ * name in the path is 404, not an invalid request.
  */
 export function documentedAs<Schema extends TSchema>(schema: Schema, documented: object): Schema {
   shown.set(schema, documented);
@@ -138,7 +138,7 @@ export function describeOperation(
 /** Marks an operation for `withComponents`: the framework calls every body required. */
 const optionalBodyMark = 'x-optional-body';
 
-/** As much of an operation in the document as `withComponents` changes. */
+/** The part of an operation in the document that `withComponents` changes. */
 interface Operation {
   readonly parameters?: { schema?: Json }[];
   readonly requestBody?: { required?: boolean; readonly content: Readonly<Record<string, Media>> };
@@ -181,7 +181,7 @@ export function withComponents<Document extends object>(
   return { ...document, components: { ...components, headers, schemas } };
 }
 
-/** References to the headers of `shared`. A header that is another one under the same name stays as it is. */
+/** References to the headers of `shared`. A header that differs from the shared one of the same name stays as it is. */
 function sharedHeaders(headers: Record<string, Json>, shared: Record<string, Json>): Record<string, Json> {
   const entries = Object.entries(headers).map(([name, header]): [string, Json] => {
     shared[name] ??= header;

@@ -68,7 +68,7 @@ interface ErrorPage {
   readonly againUrl: string | undefined;
 }
 
-/** For a user who goes back to the URL that completed the sign-in. */
+/** For a user who opens the URL again that completed the sign-in. */
 export const signedInPage: Page = {
   title: 'You are signed in',
   inner: '<p>This sign-in is complete. You can close this page or continue in the app.</p>',
@@ -81,8 +81,8 @@ export const signedOutPage: Page = {
 };
 
 /**
- * The page for a rejected sign-in. It contains nothing of the request except the link, which is built from validated
- * values, and who a person is who is no administrator.
+ * The page for a rejected sign-in. It shows nothing of the request except the link, which is built from validated values. To a
+ * person who is no administrator it also shows who the provider says they are.
  */
 export function sendErrorPage(reply: FastifyReply, { error, requestId, againUrl }: ErrorPage): FastifyReply {
   const { retryAfterSeconds } = error.details;

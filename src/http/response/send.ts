@@ -21,7 +21,7 @@ function unchanged(text: unknown): string {
   return text as string;
 }
 
-/** Lets another instance of the framework respond, with what the guard has decided about https. */
+/** Lets another instance of the framework respond. The header that forbids plain http stays. */
 export function passTo({ routing }: FastifyInstance, reply: FastifyReply): FastifyReply {
   reply.hijack();
   const { 'strict-transport-security': httpsOnly } = reply.getHeaders();
@@ -31,8 +31,8 @@ export function passTo({ routing }: FastifyInstance, reply: FastifyReply): Fasti
 }
 
 /**
- * Calls `listener` once the response is closed: sent as a whole, or cut off. At once if its connection has closed already, as it may
- * while a request waits: the event does not come again.
+ * Calls `listener` once when the response is closed: sent as a whole, or cut off. If its connection has closed already, which may
+ * happen while a request waits, it calls it at once: the event does not come again.
  */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
   if (response.destroyed) listener();

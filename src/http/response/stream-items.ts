@@ -5,15 +5,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { jsonContentType } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Scan, SpaceFacts } from '../../tables/tables.ts';
-import {
-  compressedBytesMin,
-  longResponsesMax,
-  longResponsesPerAddressMax,
-  readTurnBytes,
-} from '../limits.ts';
 import { AddressCounts } from '../server/caller-address.ts';
 import { type ContentCoding, compressor, wantedCoding } from './content-negotiation.ts';
 import { sendText, whenClosed } from './send.ts';
+
+/** Compressing a smaller response costs more than sending it. */
+export const compressedBytesMin = 1024;
+/** Concurrent streamed responses: each has a buffer and a snapshot, and the system buffers 2 MB of a stalled one. */
+const longResponsesMax = 256;
+/** Streamed responses to one address, so that one slow reader leaves room for others. */
+export const longResponsesPerAddressMax = longResponsesMax / 4;
+/** Bytes that one reader gets in a turn of the event loop: a fraction of a millisecond. */
+const readTurnBytes = 512 * 1024;
 
 const opening = '{"statusCode":200,"body":[';
 const closing = ']}';
@@ -130,7 +133,7 @@ function stream(
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   const sink = coding === undefined ? raw : compressedInto(raw, coding);
   pour(text, sink).catch((error) => {
-    // A reader that is cut off, or gone, is no error of the service, whatever the write reports.
+    // A reader that is cut off, or has disconnected, is no error of the service, whatever the write reports.
     if (!raw.destroyed && !request.raw.socket.destroyed)
       request.server.logBrokenResponse(error, request, reply);
     text.release();
@@ -171,7 +174,7 @@ async function pour(text: ChunkReader, sink: Writable): Promise<void> {
     turnBytes += chunk.length;
     if (turnBytes >= readTurnBytes) {
       turnBytes = 0;
-      // For a reader on this machine, all chunks could be sent in one turn, and other requests would wait meanwhile.
+      // All chunks for a reader on this machine could be sent in one turn of the event loop, while other requests wait.
       await setImmediate();
     }
   }

@@ -2,15 +2,17 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { publicError } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { lineBeatMs } from '../limits.ts';
 import { whenClosed } from './send.ts';
+
+/** The longest silence within a response of lines: proxies close a connection after 30 to 60 s of silence. */
+const lineBeatMs = 5_000;
 
 export interface Lines {
   /** The lines, each a JSON object. What it throws ends the response with a line of `type` `error`. */
   readonly lines: AsyncIterable<object>;
-  /** A line for the times without one, so that nobody on the way takes the connection for dead. */
+  /** The line that is sent after `lineBeatMs` of silence, so that no proxy closes the connection. */
   readonly beat: () => object;
-  /** Called when the lines have ended, and when the reader has gone. */
+  /** Called when the lines have ended, and when the reader has disconnected. */
   readonly gone: () => void;
 }
 
@@ -33,7 +35,7 @@ export function sendLines(
   const write = (line: object) =>
     new Promise<void>((resolve) => raw.write(`${JSON.stringify(line)}\n`, () => resolve()));
   const beats = setInterval(() => {
-    // A reader that takes nothing needs no more of them.
+    // A reader that reads nothing needs no more of them.
     if (raw.writableLength === 0) void write(beat());
   }, lineBeatMs);
   void pour(lines, write)

@@ -10,8 +10,8 @@ import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
 /**
- * The page of the simulated bank, on which a person plays the cardholder: approve, decline, or close the page. Served only with
- * the simulated processor. Its address is as unguessable as the payment's next action, and moves no money.
+ * The page of the simulated bank, for its 3-D Secure challenge: a person plays the cardholder, and approves, declines, or closes
+ * the page. Only the simulated processor has it. Its address is as unguessable as the payment's next action, and moves no money.
  */
 export function challengeRoutes(challenges: Challenges, prefix: string): Routes {
   const path = `${prefix}/stage/challenge/:challenge_id`;

@@ -18,7 +18,7 @@ import type { ConsoleCallers } from '../server/console-caller.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { keepSignIn } from './sign-in.ts';
 
-/** What the console must know of the service, because no operation returns it. */
+/** What the console needs to know of the service and no other operation returns. */
 export interface ConsoleFacts {
   readonly version: string;
   /** The paths in front of `/v3` and `/stage`. */
@@ -47,8 +47,8 @@ interface ConsoleContext {
 }
 
 /**
- * The session of the console: begin one with a key or as a named administrator, retrieve it, end it. The OpenAPI document does
- * not have these: they are for the console's own page, and every program has a key.
+ * The session of the console: begin one with a key or as a named administrator, retrieve it, end it. The OpenAPI document leaves
+ * these operations out: they are for the console's own page, and programs have keys.
  *
  * To sign in an administrator, the page asks which integrations there are, begins a sign-in with one of them, and after the
  * provider exchanges the proof for a session. Only the page can do each of these, so that no other site signs somebody in.
@@ -69,7 +69,7 @@ export function consoleSessionRoutes(context: ConsoleContext): Routes {
         callers.checkOwnPage(request);
         if (isOpen()) return describeSession(undefined, facts);
         const session = await sessions.findFresh(cookies.read(request, 'session'));
-        // A page asks when it is opened; nothing is wrong with that.
+        // A page asks when it is opened, which is routine.
         if (session === undefined) throw signedOut;
         return describeSession(session, facts);
       },
@@ -105,7 +105,7 @@ export function consoleSessionRoutes(context: ConsoleContext): Routes {
       responseHeaders,
       handle: async (request) => {
         callers.checkOwnPage(request);
-        // Integrations are for the users of the app; the console offers those that an administrator could use.
+        // Not all integrations: only those that an administrator could use.
         const offered = await signIns.approvals.accepted(await administrators.registrations());
         const integrations = offered.map(({ integration }) => {
           const [provider, name] = integration.split('/');

@@ -3,11 +3,15 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { failure } from '../../envelope.ts';
 import { ServiceError } from '../../errors.ts';
-import { consoleAssetSeconds, consoleRetryMs } from '../limits.ts';
 import { contentTag, isUnchanged } from '../response/conditional-requests.ts';
 import { passTo, sendEnvelope } from '../response/send.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
+
+/** A browser keeps an asset of the console for a year: another content has another name. */
+const consoleAssetSeconds = 365 * 24 * 60 * 60;
+/** The wait after a failed build of the console: anybody can request one. */
+const consoleRetryMs = 30_000;
 
 const paths = ['/console', '/console/*'];
 
@@ -23,7 +27,7 @@ export function consoleRoutes(findFiles: () => Promise<string>): Routes {
     opening ??= findFiles()
       .then(openFiles)
       .catch((error: unknown) => {
-        // A later request tries again; not the next one, because anybody may send it, and a build takes a core for seconds.
+        // Not the next request tries again: anybody may send it, and a build occupies a core for seconds.
         setTimeout(() => {
           opening = undefined;
         }, consoleRetryMs).unref();
@@ -77,7 +81,7 @@ async function openFiles(root: string): Promise<FastifyInstance> {
     immutable: true,
     maxAge: consoleAssetSeconds * 1_000,
   });
-  // By its content: files of a package all have the same time, and the page is as long in every version.
+  // The tag depends on the content: all files of a package have the same time, and the page has the same length in every version.
   const page = await readFile(`${root}/index.html`, 'utf8');
   const etag = contentTag(page);
   for (const path of paths) {
@@ -90,7 +94,7 @@ async function openFiles(root: string): Promise<FastifyInstance> {
   const notFound = (_: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendEnvelope(reply, failure(new ServiceError('route_not_found'), request.id));
   files.setNotFoundHandler((request, reply) => notFound(undefined, request, reply));
-  // Of a path that leads out of the folder.
+  // For a path that leads out of the folder.
   files.setErrorHandler(notFound);
   await files.ready();
   return files;

@@ -3,7 +3,12 @@ import { LRUCache } from 'lru-cache';
 import { idempotencyScope } from '../../access/permission.ts';
 import type { PaymentResponse } from '../../payments/types.ts';
 import { parseStrictJson } from '../../strict-json.ts';
-import { exactRepeatBodyBytesMax, exactRepeatsCachedBytesMax, exactRepeatsCachedMax } from '../limits.ts';
+
+/** Charge requests that are recognized when they are repeated byte for byte, and the bytes of all of them. */
+const exactRepeatsCachedMax = 10_000;
+const exactRepeatsCachedBytesMax = 8 * 1024 * 1024;
+/** A usual charge request has some hundred bytes. */
+const exactRepeatBodyBytesMax = 4 * 1024;
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -106,7 +106,7 @@ async function* linesOf(begin: object, reconciliation: Reconciliation): AsyncGen
     differences++;
     yield { type: 'difference', ...publicDifference(difference) };
   }
-  // Who reads the last line may begin the next one.
+  // Before the last line: its reader may begin another reconciliation at once.
   reconciliation.end();
   const unfinished = reconciliation.unfinished ?? null;
   yield { type: 'end', ...publicCounts(reconciliation), differences, unfinished };

@@ -27,7 +27,7 @@ export function sessionRoutes(signIn: SignIn): Routes {
       handle: async ({ headers: { cookie } }, reply) => {
         const session = await signIn.currentSession(cookies.read(cookie, sessionCookie));
         reply.headers(privateHeaders);
-        // A page asks on every visit; a visitor without a cookie has never signed in, or has signed out.
+        // A page asks on every visit: a visitor without a cookie has not signed in, which is routine.
         if (session === undefined) throw notSignedIn({ isRoutine: !cookies.has(cookie, sessionCookie) });
         return sendText(reply, 200, responseText(session));
       },

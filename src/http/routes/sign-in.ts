@@ -4,14 +4,21 @@ import type { Log } from '../../log.ts';
 import { consoleProofMs, sessionMsMax, signInMsMax } from '../../sign-in/limits.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { BegunSignIn, SignInRequest } from '../../sign-in/types.ts';
-import { appStateCharactersMax, signInCookiesBytesMax, signInsPerBrowserMax } from '../limits.ts';
 import { Cookies, cookieNameAt } from '../response/cookies.ts';
 import { htmlPage, privateHeaders, sendErrorPage, sendHtml, signedInPage } from '../response/page.ts';
 import { closed } from '../response/schemas.ts';
 import type { ConsoleCookies } from '../server/console-caller.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
+import { requestHeaderBytesMax } from '../server/listener.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { integrationIn, integrationParams } from './integration-schemas.ts';
+
+/** The state of an app in a sign-in link. It lies in a cookie; random 256 bits take 43 characters. */
+const appStateCharactersMax = 200;
+/** Sign-ins that one browser may have open, in as many tabs; each has its cookie. */
+const signInsPerBrowserMax = 10;
+/** All of these cookies together: half of the limit for all headers. */
+const signInCookiesBytesMax = requestHeaderBytesMax / 2;
 
 /** The sign-in that a rejected request belongs to. */
 declare module 'fastify' {
@@ -151,7 +158,7 @@ export function keepSignIn(origin: string, reply: FastifyReply, { cookie, cookie
   cookies.set(reply, signInCookie + cookieSuffix, cookie, signInMsMax);
 }
 
-/** The oldest open sign-ins, to be cleared so that a new cookie of this length fits. */
+/** The names of the oldest cookies, which must go so that a new one of this length fits. */
 function tooMany(open: readonly (readonly [name: string, value: string])[], characters: number): string[] {
   let [left, bytes] = [open.length, characters + open.reduce((sum, [, value]) => sum + value.length, 0)];
   const names: string[] = [];

@@ -31,8 +31,8 @@ export const idBody = named(
 const writeKinds = ['create', 'update', 'delete'] as const;
 type WriteKind = (typeof writeKinds)[number] | 'put';
 /**
- * A write of a batch. The other kinds are not allowed beside it, which generated types then reject too; `put` came later, and the
- * types of older clients do not change with it.
+ * A write of a batch. Each alternative lists the other kinds as forbidden, so that generated types reject them too. `put`, which came
+ * later, is in no such list: the types of older clients stay the same.
  */
 const write = (kind: WriteKind, body: TSchema) =>
   Type.Unsafe({

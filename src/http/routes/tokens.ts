@@ -1,11 +1,13 @@
 import { Type } from 'typebox';
 import type { SignIn } from '../../sign-in/sign-in.ts';
-import { publishedKeysCachedSeconds } from '../limits.ts';
 import { named } from '../response/described.ts';
 import { closed, messageResponse, responseSchema } from '../response/schemas.ts';
 import { sendAs } from '../response/send.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { integrationIn, integrationParams as params } from './integration-schemas.ts';
+
+/** How long apps may cache the JWK set. */
+const publishedKeysCachedSeconds = 60 * 60;
 
 type TokenIssuer = Pick<SignIn, 'grantTokens' | 'revokeToken' | 'endByProvider' | 'publishedKeys' | 'prefix'>;
 

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { requestsDroppedMax, requestsPerConnectionMax } from '../limits.ts';
+
+/** Pipelined requests of one connection, so that one connection cannot use up the limit of all. */
+export const requestsPerConnectionMax = 128;
+/** Requests dropped behind the last response of a connection before it is reset: one socket read may contain so many. */
+const requestsDroppedMax = 1_024;
 
 /** An IPv4 address or an IPv6 network. */
 export interface Peer {
@@ -33,7 +37,7 @@ export interface ActiveRequest {
   readonly connection: Connection;
   readonly request: IncomingMessage;
   readonly response: ActiveResponse;
-  /** Beyond the limit of its connection: its response is the last one. */
+  /** Whether it is beyond the limit of its connection: its response is the last one. */
   readonly isExcess: boolean;
   /** When the turn of the event loop in which it arrived began, in milliseconds of `performance.now()`. */
   arrivedAt: number;
@@ -49,7 +53,7 @@ interface Served {
   responded(status: number, ms: number): void;
 }
 
-/** A response of the listener; it knows its request, so that nothing has to be looked up. */
+/** A response of the listener. It knows its request, which saves a look-up. */
 export class ActiveResponse extends ServerResponse {
   active: ActiveRequest | undefined;
 }
@@ -69,7 +73,7 @@ interface PipelineEvents {
 /**
  * Serves the pipelined requests of each connection one after the other (RFC 9112, 9.3.2): a request begins after the previous
  * response has been read. So a client that reads nothing holds one response, not a hundred. A response that has begun always
- * has its socket, and emits `close` when the socket closes, which may be before its handler listens (`whenClosed`).
+ * has its socket, and emits `close` when the socket closes; the handler may listen too late for that (`whenClosed`).
  */
 export class PipelinedRequests {
   readonly #events: PipelineEvents;

@@ -7,7 +7,6 @@ import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { parseStrictJson } from '../../strict-json.ts';
-import { pathParameterCharactersMax, requestBodyBytesMax } from '../limits.ts';
 import { activeRequest, newRequestId } from './active-request.ts';
 import { asServiceError, isConnectionEnd, logFailure, requestFields, sendError } from './error-handler.ts';
 import type { FairQueue } from './fair-queue.ts';
@@ -16,6 +15,11 @@ import type { Listener } from './listener.ts';
 import type { App, Routes } from './operation.ts';
 import { RejectionLog } from './rejection-log.ts';
 import { noRoute, RequestCounts, RouteTable, type ServedRoute } from './route-table.ts';
+
+/** Any usual item of 400 KB fits with room to spare; one with every byte escaped as \u00XX does not. */
+export const requestBodyBytesMax = 1024 * 1024;
+/** The longest path parameter that can be valid is a table name of 255 characters, each percent-encoded. */
+const pathParameterCharactersMax = 255 * 3;
 
 declare module 'fastify' {
   interface FastifyInstance {

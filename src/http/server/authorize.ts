@@ -93,17 +93,17 @@ export class Authorizer {
     this.#context.limits.takeSignIn(countedAddress, !this.#areKeysRequired, now);
   }
 
-  /** Counts a try to sign in to the console. Throws `rate_limited`. */
+  /** Counts an attempt to sign in to the console. Throws `rate_limited`. */
   takeConsoleSignIn({ countedAddress }: FastifyRequest): void {
     this.#context.limits.takeConsoleSignIn(countedAddress, performance.now());
   }
 
-  /** Counts a charge that its processor declined, for its key. The charge counts its buyer's address itself (`payments/card-testing.ts`). */
+  /** Counts a declined charge for its key. The payments domain counts it for the buyer's address (`payments/card-testing.ts`). */
   noteDecline({ caller }: FastifyRequest): void {
     this.#context.limits.noteDecline(caller, performance.now());
   }
 
-  /** The address whose tried cards are counted; undefined if the caller is a shop's server. */
+  /** The address that the card-testing limits count; undefined if the caller is a shop's server. */
   buyerAddress({ caller, address }: FastifyRequest): string | undefined {
     return this.#isOfBuyer(caller) ? address : undefined;
   }
@@ -153,7 +153,7 @@ export class Authorizer {
   }
 
   #countCharge({ request, reply, needed, at }: PendingRequest): Promise<void> | undefined {
-    // With this scope a caller also reads prices, which charges nothing.
+    // The scope also reads prices, with GET.
     if (needed !== 'payments:create' || request.method !== 'POST') return undefined;
     const { caller, countedAddress } = request;
     const left = this.#context.limits.takeChargeOfAddress(caller, countedAddress, at);
@@ -171,7 +171,7 @@ export class Authorizer {
     if (left !== undefined) reply.headers(rateLimitHeaders(left));
   }
 
-  /** With a secret key, the shop's server sends the charges of all buyers: its address is not that of a buyer. */
+  /** The server of a shop, which has a secret key, sends the charges of all buyers: its address is not that of a buyer. */
   #isOfBuyer({ rights }: Caller): boolean {
     return rights === undefined ? this.#context.areOpenDeclinesCounted : rights.kind === 'publishable';
   }

@@ -11,7 +11,7 @@ const consoleTokenHeader = 'console-token';
 
 /**
  * The caller of a request from the console. A cookie alone authorizes nothing: a request counts as one of the console by its
- * token, so that no request changes its meaning because a browser adds a cookie to it.
+ * token, so that a cookie that a browser adds changes the meaning of no request.
  */
 export class ConsoleCallers {
   readonly sessions: ConsoleSessions;

@@ -1,6 +1,8 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
-import { preflightSecondsMax } from '../limits.ts';
 import type { RouteTable } from './route-table.ts';
+
+/** How long a browser may cache a preflight response; browsers allow 2 or 24 hours at most. */
+const preflightSecondsMax = 600;
 
 const requestHeaders =
   'authorization, challenge-token, content-type, idempotency-key, if-match, if-none-match, payment-client-secret';

@@ -51,8 +51,6 @@ export function respondStarting(request: IncomingMessage, response: ServerRespon
   response.end(text);
 }
 
-/** Responses to input that did not become a request of the application. */
-
 /** Responds to an unsupported `Expect`. */
 export function rejectExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const error = invalidRequest('Expect', 'The only supported expectation is "Expect: 100-continue".');

@@ -57,7 +57,7 @@ export function logFailure(
     status,
     code,
     detail: details.detail,
-    // An operator must be able to find callers that try what they may not, or too often.
+    // An operator must be able to find callers that attempt what they may not do, or attempt it too often.
     ...(status === 401 || status === 403 || status === 429 ? callerFields(request) : {}),
   });
   if (code === 'internal') log.error('unforeseen_error', { ...fields(), ...errorFields(details.cause) });
@@ -91,7 +91,7 @@ const connectionEnds: readonly unknown[] = [
   'ERR_STREAM_WRITE_AFTER_END',
 ];
 
-/** Whether the peer has disconnected. It is not a failure of the service, and nobody receives the response. */
+/** Whether the peer has disconnected. That is no failure of the service, and nobody receives the response. */
 export function isConnectionEnd(thrown: unknown): boolean {
   return thrown instanceof Error && connectionEnds.includes((thrown as NodeJS.ErrnoException).code);
 }

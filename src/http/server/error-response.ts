@@ -4,7 +4,7 @@ import type { LimitState } from '../../limits.ts';
 
 const second = 1_000;
 
-/** What the response to an API key that is not valid says (RFC 6750, 3.1). */
+/** For the response to an API key that is not valid (RFC 6750, 3.1). */
 export const invalidKeyFields = {
   param: 'Authorization',
   headers: { 'www-authenticate': 'Bearer realm="counterfoil", error="invalid_token"' },
@@ -29,7 +29,7 @@ export function rateLimitHeaders(limit: LimitState): Record<string, string> {
   const { name, quota, windowMs, left, fullInMs } = limit;
   return {
     'ratelimit-policy': `"${name}";q=${quota};w=${windowMs / second}`,
-    // Rounds up, but ignores the rounding error of a sum of doubles.
+    // Rounds up, except for the rounding error of a sum of doubles.
     ratelimit: `"${name}";r=${left};t=${Math.ceil(fullInMs / second - 1e-6)}`,
   };
 }
@@ -38,8 +38,8 @@ export function rateLimitHeaders(limit: LimitState): Record<string, string> {
 const afterId = '"}}}';
 
 /**
- * An error that is created once and sent for many requests, as callers without a key or a route cause. Its text is made once for
- * each kind of legacy fields, and differs in the request's id only.
+ * An error that is created once and sent for many requests, such as those without a key or a route. Its text is made once for
+ * each kind of legacy fields; only the request id differs.
  */
 export class RepeatedError extends ServiceError {
   readonly #texts = new Map<LegacyErrorFields | undefined, string>();

@@ -1,6 +1,17 @@
-import { acceptFirstMsMax, queuedBodyBytesMin, turnMsMax } from '../limits.ts';
+/**
+ * Time that one turn of the event loop spends on requests; the rest wait for the next turn. Node.js accepts one connection per
+ * turn, so a turn must be short; each also costs some ten microseconds, so it must not be shorter than many small requests.
+ */
+export const turnMsMax = 10;
+/**
+ * While connections arrive, each address is served once in this time. A thousand connections are accepted in it, and it is well
+ * below what a caller notices.
+ */
+const acceptFirstMsMax = 100;
+/** Work on a body of this size takes about as long as the rest of a small request: it waits for its turn. */
+export const queuedBodyBytesMin = 16 * 1024;
 
-/** Limits of one queue. The defaults are in limits.ts. */
+/** Limits of one queue. The defaults are the constants of the same names. */
 export interface QueueBounds {
   readonly turnMsMax?: number | undefined;
   readonly acceptFirstMsMax?: number | undefined;
@@ -23,13 +34,13 @@ export class FairQueue {
   readonly #bounds: Required<{ readonly [Bound in keyof QueueBounds]: number }>;
   /** The waiting work of each address, oldest first. The address that is next comes first. */
   readonly #waiting = new Map<string, Work[]>();
-  /** When the first request of this turn arrived, in milliseconds of `performance.now()`; 0 if none has. */
+  /** When the first request of this turn arrived, in milliseconds of `performance.now()`; 0 before it. */
   #turnBegan = 0;
   #willEndTurn = false;
   /** In this turn, and in the one before. */
   #hasAccepted = false;
   #hadAccepted = false;
-  /** Since when each address is served once, because connections arrive; 0 while it is not so. */
+  /** Since when each address is served only once, because connections arrive; 0 otherwise. */
   #acceptingSince = 0;
   /** The addresses that were served since then. */
   readonly #served = new Set<string>();
@@ -41,7 +52,7 @@ export class FairQueue {
     };
   }
 
-  /** Call it for each connection that was accepted. */
+  /** Call it for each accepted connection. */
   noteConnection(): void {
     this.#hasAccepted = true;
     if (this.#acceptingSince === 0) this.#acceptingSince = performance.now();
@@ -80,13 +91,13 @@ export class FairQueue {
     this.#endTurnLater();
   }
 
-  /** Does the work on a body: at once if it is small, else when it is the turn of the address. */
+  /** Does the work on a body: a small one at once, a larger one when it is the turn of the address. */
   addForBody(address: string, bytes: number, work: Work): void {
     if (bytes < queuedBodyBytesMin) work();
     else this.add(address, work);
   }
 
-  /** Resolves when it is the turn of the address, for work of more than a millisecond that a request has led to. */
+  /** Resolves when it is the turn of the address. Call it before work of more than a millisecond. */
   turn(address: string): Promise<void> {
     return new Promise((resolve) => this.add(address, resolve));
   }
@@ -115,7 +126,7 @@ export class FairQueue {
     const address = this.#nextAddress();
     if (address === undefined) return;
     this.#take(address)();
-    // What the work has led to, in promises, is part of its time: the next work begins after all of that.
+    // The promises that the work has settled run first: their time belongs to this work.
     queueMicrotask(() =>
       process.nextTick(() => {
         if (performance.now() < end) this.#serveUntil(end);

@@ -4,13 +4,6 @@ import type { Access } from '../../access/scopes.ts';
 import { countedAddress } from '../../counted-address.ts';
 import { invalidRequest, ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import {
-  chargeBodyBytesMax,
-  eventBodyBytesMax,
-  keylessBodyBytesMax,
-  uploadBytesMax,
-  uploadBytesPerAddressMax,
-} from '../limits.ts';
 import { whenClosed } from '../response/send.ts';
 import { type ActiveRequest, activeRequest } from './active-request.ts';
 import type { Authorizer } from './authorize.ts';
@@ -22,6 +15,16 @@ import type { App } from './operation.ts';
 import type { RequestCounts } from './route-table.ts';
 import { type GuardedRoute, noRoute, type RouteTable } from './route-table.ts';
 import { securityHeaders } from './security-headers.ts';
+
+/** Body of a route that needs no key: sign-out and the token endpoint accept some hundred bytes. */
+const keylessBodyBytesMax = 16 * 1024;
+/** Body of a signed event: the events of processors have less than 64 KiB. */
+export const eventBodyBytesMax = 256 * 1024;
+/** A charge with 50 metadata entries has a tenth of it. */
+const chargeBodyBytesMax = 256 * 1024;
+/** Unfinished bodies of more than `keylessBodyBytesMax` on routes that need no secret key: of all callers, and of one address. */
+const uploadBytesMax = 64 * 1024 * 1024;
+export const uploadBytesPerAddressMax = 8 * 1024 * 1024;
 
 export interface GuardOptions {
   readonly log: Log;
@@ -66,8 +69,8 @@ interface GuardContext extends GuardOptions {
 }
 
 /**
- * Puts one guard in front of every route, and of the paths without one. What depends on the route alone is prepared when it
- * is added: a small request costs little more than its guard.
+ * Puts a guard in front of every route, and in front of the paths without one. Whatever depends only on the route is prepared
+ * when the route is added: a small request costs little more than its guard.
  */
 export function guardRequests(
   app: App,
@@ -89,14 +92,14 @@ export function guardRequests(
     route.config = { ...route.config, guard: guardWith(admissionSteps(route, context), options.log) };
   });
   const ofUnrouted = guardWith(admissionSteps(undefined, context), options.log);
-  // The first hook of all: what other hooks do, such as checking a content type, is work that a shed request must not cause.
+  // The first hook of all: a shed request must not cause the work of other hooks, such as checking a content type.
   app.addHook('onRequest', (request, reply, done) => {
     const guard = request.is404 ? ofUnrouted : (request.routeOptions.config.guard as Guard);
     guard(request, reply, done);
   });
 }
 
-/** Sets what limits and the log need to know of a request; also for a request that no hook sees. */
+/** Sets the fields of a request that the limits and the log read. An error of the framework needs it too: no hook has run. */
 export function identify(
   request: FastifyRequest,
   { connection }: ActiveRequest,
@@ -112,7 +115,7 @@ export function identify(
   request.countedAddress = address === peer ? connection.address : countedAddress(address);
 }
 
-/** What a step decides: the request goes on without it, is rejected by an error, or has its response. */
+/** Undefined: the next step follows. An error rejects the request. `responded`: the step has responded, or will. */
 type Outcome = undefined | ServiceError | 'responded' | Promise<void>;
 type Step = (request: FastifyRequest, reply: FastifyReply) => Outcome;
 
@@ -152,7 +155,7 @@ function guardWith(steps: readonly Step[], log: Log): Guard {
     }
     done();
   };
-  /** A function of its own: within `run`, the closure would cost every request an allocation. */
+  /** Not within `run`: there, the closure would cost every request an allocation. */
   const resume = (
     step: Promise<void>,
     from: number,
@@ -193,7 +196,7 @@ function shed(isVital: boolean, { load, log }: GuardContext): Step {
   };
 }
 
-/** The router has decoded the path before it compared it. */
+/** The router compares the decoded path; a proxy may have compared the encoded one. */
 function encodingError(url: string, route: string, paths: RouteTable): ServiceError | undefined {
   if (!url.includes('%')) return undefined;
   return queryError(url) ?? (paths.isLiteral(url, route) ? undefined : paths.errorFor(url));

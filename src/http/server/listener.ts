@@ -11,16 +11,6 @@ import { countedAddress } from '../../counted-address.ts';
 import { ServiceError } from '../../errors.ts';
 import { stopGraceMs } from '../../lifecycle.ts';
 import {
-  connectionsCheckMs,
-  connectionsQueuedMax,
-  headersArrivalMsMax,
-  keepAliveMs,
-  proxyKeepAliveMs,
-  requestArrivalMsMax,
-  requestHeaderBytesMax,
-  stopAcceptMsMax,
-} from '../limits.ts';
-import {
   type ActiveRequest,
   ActiveResponse,
   type Connection,
@@ -37,6 +27,26 @@ import {
 import { FairQueue } from './fair-queue.ts';
 import { type LoadBounds, LoadShedder } from './load-shedding.ts';
 import { SlowConnections } from './slow-connections.ts';
+
+/** The default of Node.js. Ids are in bodies, so that no usual request comes near it. */
+export const requestHeaderBytesMax = 16 * 1024;
+/** Time for the whole request to arrive; a charge has 100 bytes. With the check once a second it is less than 15 s. */
+const requestArrivalMsMax = 13_000;
+/** A usual client sends its headers in one packet. */
+const headersArrivalMsMax = 10_000;
+/** A reader that leaves a whole response in the buffers of the system looks idle: its connection ends within 40 s, like a stalled one. */
+export const keepAliveMs = 38_000;
+/** For trusted proxies: longer than the idle timeout of common load balancers (60 s), so that they close first. */
+export const proxyKeepAliveMs = 65_000;
+/** How often Node.js checks for late requests; it adds to the time that they have. */
+const connectionsCheckMs = 1_000;
+/**
+ * Connections that the system keeps until they are accepted; Linux allows 4,096 by default. It drops the attempts beyond, which
+ * clients repeat after one, three and seven seconds. Node.js asks for 511.
+ */
+const connectionsQueuedMax = 4_096;
+/** Before a listener stops, it accepts what the system holds: thousands of connections, and a small part of the grace period. */
+const stopAcceptMsMax = 1_000;
 
 const idleSweepMs = 50;
 
@@ -202,7 +212,7 @@ export class Listener {
     const unfinished = connection === undefined ? [] : unfinishedResponses(connection);
     const last = unfinished.findLast(({ req }) => req.complete);
     if (last !== undefined) last.once('close', () => socket.destroySoon());
-    // A response has begun before its request was complete: nothing may be written into it.
+    // A response began before its request was complete: nothing may be written into it.
     else if (unfinished.some(({ headersSent }) => headersSent)) socket.destroy();
     else writeResponse(socket, error);
   }
@@ -212,10 +222,10 @@ export class Listener {
     this.#requests = requests;
   }
 
-  /** The system would reset connections that it has not handed over when the listener closes. */
+  /** Accepts the connections that the system holds: it would reset them when the listener closes. */
   async #acceptQueued(): Promise<void> {
     const end = performance.now() + stopAcceptMsMax;
-    // The first turn may have passed its poll for connections.
+    // The current turn may be past its poll for connections.
     await nextTurn();
     do await nextTurn();
     while (this.queue.isAccepting && performance.now() < end);
@@ -223,7 +233,7 @@ export class Listener {
 
   /** Accepts no new connections, waits for running requests within the grace period, then closes all connections. */
   stop(): Promise<void> {
-    // Twice for a listener that is also that of payments.
+    // Without a separate listener for payments, both names are this one, and each is stopped.
     this.#stopped ??= this.#stop();
     return this.#stopped;
   }
@@ -233,7 +243,7 @@ export class Listener {
     if (!this.server.listening) return this.#slow.close();
     const grace = new AbortController();
     const graceEnded = sleep(stopGraceMs, undefined, { signal: grace.signal }).catch(() => undefined);
-    // Before it serves, there is nothing to respond to them.
+    // Before it serves, it has no response for them.
     if (this.#requests !== respondStarting) await this.#acceptQueued();
     const stopped = new Promise<void>((resolve) => {
       this.server.close(() => resolve());

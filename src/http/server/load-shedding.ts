@@ -1,22 +1,33 @@
 import type { Socket } from 'node:net';
 import { ServiceError } from '../../errors.ts';
-import {
-  connectionsMax,
-  connectionsPerAddressMax,
-  connectionsSparePart,
-  eventLoopDelayMsMax,
-  eventLoopSampleMs,
-  requestsPerAddressMax,
-  requestsRunningMax,
-  requestWaitMsMax,
-  responseBytesWaitingMax,
-  sheddingMsMax,
-} from '../limits.ts';
 import type { ActiveRequest, Connection, Peer } from './active-request.ts';
 import { AddressCounts } from './caller-address.ts';
 import type { QueueBounds } from './fair-queue.ts';
 
-/** Limits of one listener. The defaults are in limits.ts. */
+/** Connections of one listener of one process, some 10 KB each. Beyond it the longest idle one is closed for the new one. */
+const connectionsMax = 8_192;
+/** When only this part is left, responses send `Connection: close`, so that no connection has to be closed unannounced. */
+const connectionsSparePart = 0.2;
+/** Concurrent requests of one listener of one process: with a processor that takes 10 s, 400 charges per second. */
+const requestsRunningMax = 4_096;
+/** A quarter of the listener's limit for one address: no browser or office comes near it, and there is room for others. */
+const connectionsPerAddressMax = connectionsMax / 4;
+const requestsPerAddressMax = requestsRunningMax / 4;
+/** Load shedding for longer is not a burst: `/readyz` reports it, so that a load balancer sends requests elsewhere. */
+const sheddingMsMax = 30_000;
+/**
+ * A request that has waited longer when its turn comes is shed. A burst of some hundred requests of a millisecond each, as on a
+ * distant store, is not an overload.
+ */
+export const requestWaitMsMax = 500;
+/** A timer that is this late twice in a row shows that other work than requests keeps the event loop busy. */
+export const eventLoopDelayMsMax = 500;
+/** How often the delay is sampled: twenty samples per second have no measurable cost. */
+const eventLoopSampleMs = 50;
+/** Unread response bytes of all connections: beyond it new requests are shed. */
+const responseBytesWaitingMax = 256 * 1024 * 1024;
+
+/** Limits of one listener. The defaults are the constants of the same names. */
 export interface LoadBounds extends QueueBounds {
   readonly requestsRunningMax?: number | undefined;
   readonly connectionsMax?: number | undefined;
@@ -73,7 +84,7 @@ export class LoadShedder {
 
   /**
    * Counts a new connection. If its address or the listener has too many, the connection that has been without a complete
-   * request for longest is closed: sockets that are only held open cannot keep out other callers.
+   * request for the longest time is closed: sockets that are only held open cannot keep out other callers.
    *
    * @param isProxy a proxy sends the requests of many callers: its address has no limit
    */
@@ -108,7 +119,7 @@ export class LoadShedder {
     if (peer.connections === 0) this.#peers.delete(address);
   }
 
-  /** Call it when a request has arrived, which may wait before it is served: its connection is not idle. */
+  /** Call it when a request has arrived: its connection is no longer idle, also while the request waits for its turn. */
   arrive({ connection }: ActiveRequest): void {
     this.#removeIdle(connection);
   }
@@ -122,7 +133,7 @@ export class LoadShedder {
     connection.peer.running++;
   }
 
-  /** Call it once for each request that has arrived, also if it was not begun. */
+  /** Call it once for each request that has arrived, also for one that has not begun. */
   end({ connection, forwarded, beganAt }: ActiveRequest): void {
     if (beganAt > 0) {
       this.#running--;

@@ -1,7 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Log, LogFields } from '../../log.ts';
-import { rejectionLinesPerSecondMax, rejectionLoggedMs, rejectionsCountedMax } from '../limits.ts';
+
+/** Rejected requests with the same code and address are logged once in this time, with a count of the others. */
+const rejectionLoggedMs = 1_000;
+/** Pairs of code and address that the log counts at once. */
+export const rejectionsCountedMax = 1_000;
+/** Log lines per second for rejected requests, of all addresses. */
+export const rejectionLinesPerSecondMax = 100;
 
 interface Counted {
   nextAt: number;
@@ -11,8 +17,8 @@ interface Counted {
 }
 
 /**
- * Logs rejected requests so that nobody can flood the log: one line per second for each code and address, with a count of
- * those left out since the last one, and `rejectionLinesPerSecondMax` lines per second in all. Every rejection is counted.
+ * Logs rejected requests so that nobody can flood the log: one line per second for each code and address, with the number left
+ * out since the last line, and `rejectionLinesPerSecondMax` lines per second in all. Every rejection is counted.
  */
 export class RejectionLog {
   readonly #log: Log;
@@ -20,7 +26,7 @@ export class RejectionLog {
     max: rejectionsCountedMax,
     dispose: (counted) => this.#writeRest(counted),
   });
-  /** By code: rejections of addresses that are no longer counted separately. */
+  /** By code: the rejections of addresses that have lost their own count. */
   readonly #leftOut = new Map<string, number>();
   #secondEndsAt = 0;
   #linesThisSecond = 0;

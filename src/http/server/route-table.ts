@@ -18,7 +18,7 @@ export interface GuardedRoute {
   readonly config: FastifyContextConfig;
 }
 
-/** Of all requests without a route. */
+/** For all requests without a route. */
 export const noRoute: GuardedRoute = { url: undefined, config: {} };
 
 interface KnownPath {
@@ -41,7 +41,7 @@ export interface ServedRoute {
 /** Finds routes by the shape of a path, for requests that the router did not assign to one. */
 export class RouteTable {
   readonly #paths = new Map<string, KnownPath>();
-  /** By the number of segments; without one if the last segment may be any number of them. */
+  /** By the number of segments; under undefined if the path ends in any number of them (`*`). */
   readonly #bySegments = new Map<number | undefined, KnownPath[]>();
 
   add({ url, method, config }: RouteOptions): void {
@@ -118,7 +118,7 @@ function pathPattern(url: string): RegExp {
 }
 
 /**
- * Counts every request by the pattern of its route, and its error. A route has its counters from the start, so that a request
+ * Counts every request by the pattern of its route, and its error. A route gets its counters when it is added, so that a request
  * needs no look-up. A response is not counted if its reader disconnects before its end.
  */
 export class RequestCounts {
@@ -128,7 +128,7 @@ export class RequestCounts {
     this.#metrics = metrics;
   }
 
-  /** @param route undefined for paths without one, which `failed` counts. @returns the counters of a request, by its method */
+  /** @param route undefined for paths without one, whose errors `failed` counts. @returns the counter for the method of a request */
   countersFor(route: RouteOptions | undefined): (method: string) => RequestCount | undefined {
     if (route === undefined || this.#metrics === noMetrics) return () => undefined;
     const { url, method } = route;

@@ -1,5 +1,7 @@
 import type { Access } from '../../access/scopes.ts';
-import { strictTransportSeconds } from '../limits.ts';
+
+/** A year, as the preload list of the browsers requires (RFC 6797, 6.1.1). */
+const strictTransportSeconds = 365 * 24 * 60 * 60;
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -2,10 +2,21 @@ import { readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { bodyBytesPerSecondMin, bodyGraceMs, responseStallMsMax, sendQueueLooksPerStall } from '../limits.ts';
 import type { Connection } from './active-request.ts';
 
-/** The output progress of a connection, and since when it has not changed. */
+/**
+ * A connection is closed if its reader reads nothing of a response for this long. The system buffers up to some megabytes for a
+ * reader, whose progress shows in its send queue: at 20 KB per second a reader never looks stalled.
+ */
+export const responseStallMsMax = 30_000;
+/** How often, within `responseStallMsMax`, the system is asked how much of a response that seems to stall is unacknowledged. */
+const sendQueueLooksPerStall = 10;
+/** A usual client sends its body at once; a mobile one may pause for some seconds. */
+const bodyGraceMs = 5_000;
+/** Slower than any modem. In any case a body must arrive within `requestArrivalMsMax`. */
+const bodyBytesPerSecondMin = 500;
+
+/** The output progress of a connection, and since when it is the same. */
 interface Output {
   readonly mark: string;
   since: number;
@@ -132,10 +143,10 @@ const queuesAt = 4;
 const inodeAt = 9;
 
 /**
- * The bytes of connections that the system has accepted and the peer has not acknowledged yet, as text to compare. Node.js shows
- * only what the system accepts, and it accepts more when a third of its buffer of some megabytes is free. Empty on systems
- * without these tables: then a slow reader looks stalled for longer. Reading them costs milliseconds for thousands of connections,
- * whatever the number of sockets.
+ * The bytes of each connection that the system has accepted and the peer has not acknowledged, as text to compare. Node.js shows
+ * only what the system accepts, and the system accepts more only when a third of its buffer of some megabytes is free. Empty on
+ * systems without these tables: there a slow reader looks stalled for longer. Reading the tables costs milliseconds for
+ * thousands of connections, whatever the number of sockets.
  */
 async function readSendQueues(sockets: Iterable<Socket>): Promise<ReadonlyMap<Socket, string>> {
   const byInode = new Map<string, Socket>();

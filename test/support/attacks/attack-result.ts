@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { rejectionLinesPerSecondMax } from '../../../src/http/limits.ts';
+import { rejectionLinesPerSecondMax } from '../../../src/http/server/rejection-log.ts';
 import { declinesPerHourDefault } from '../../../src/payments/limits.ts';
 import type { AttackReport } from './attack-request.ts';
 import type { Watch } from './attacked-service.ts';

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { requestsPerConnectionMax } from '../../../src/http/limits.ts';
+import { requestsPerConnectionMax } from '../../../src/http/server/active-request.ts';
 import { create, payment, readPath } from '../http/documented-operations.ts';
 import { requestText } from '../http/raw-http.ts';
 import { textOf } from '../http/repetitions.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Counterfoil, type Item } from '../../../client/src/index.ts';
-import { requestBodyBytesMax } from '../../../src/http/limits.ts';
+import { requestBodyBytesMax } from '../../../src/http/server/app.ts';
 import { commitWritesMax } from '../../../src/storage/limits.ts';
 import type { TestService } from '../service.ts';
 
