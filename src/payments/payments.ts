@@ -7,7 +7,7 @@ import { adopt } from './adoption/adopt.ts';
 import { isDeclinedCard } from './card-testing.ts';
 import { requestCharge, settleReply } from './charge/execute.ts';
 import { newPayment } from './charge/new-payment.ts';
-import { replay, traceReplay } from './charge/replay.ts';
+import { replay } from './charge/replay.ts';
 import { checkChargeRequest, type UncheckedChargeRequest } from './charge/request.ts';
 import { agreePrice, findEarlier, keyEntryFor, reserve } from './charge/reserve.ts';
 import { currentResponse, type PaymentResponse } from './charge/response.ts';
@@ -122,14 +122,6 @@ export class Payments {
       const response = currentResponse(context, settled, { replayed: false });
       return { ...response, countsAsCardTest: isDeclinedCard(settled, observed.outcome) };
     });
-  }
-
-  /** Traces a repeated charge request that the caller answers with a cached response. */
-  traceRepeat(
-    request: Pick<UncheckedChargeRequest, 'processor' | 'traceparent'>,
-    response: PaymentResponse,
-  ): Promise<PaymentResponse> {
-    return traceReplay(this.#context, request, response);
   }
 
   /**

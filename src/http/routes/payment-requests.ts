@@ -230,6 +230,6 @@ export function chargeRequest(
   };
 }
 
-export function traceparent({ raw }: Pick<FastifyRequest, 'raw'>): string | undefined {
+function traceparent({ raw }: Pick<FastifyRequest, 'raw'>): string | undefined {
   return raw.headers.traceparent?.toString();
 }

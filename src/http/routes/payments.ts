@@ -12,7 +12,6 @@ import { envelopeSchema, messageResponse, noBody, responseSchema } from '../resp
 import { sendText } from '../response/send.ts';
 import type { Authorizer } from '../server/authorize.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
-import { ExactRepeats } from './exact-repeats.ts';
 import {
   chargeRequest,
   chargeSchemas,
@@ -26,7 +25,6 @@ import {
   priceQuery,
   refundBody,
   routeIn,
-  traceparent,
 } from './payment-requests.ts';
 import {
   chargeHeaders,
@@ -47,7 +45,6 @@ import {
 export function paymentRoutes(payments: Payments, prefix: string, counts: ChargeCounts): Routes {
   const all = `${prefix}/stage/payment/:processor/:route_id`;
   const one = `${all}/:payment_id`;
-  const exactRepeats = new ExactRepeats();
   return routeFamily('Payments', [
     // Before `one`, which has the same shape.
     operation('GET', `${all}/price`, 'payments:create', {
@@ -62,7 +59,6 @@ export function paymentRoutes(payments: Payments, prefix: string, counts: Charge
     operation('POST', all, 'payments:create', {
       id: 'createPayment',
       summary: 'Receive a payment',
-      config: { exactRepeats },
       request: chargeSchemas,
       response: responseSchema(
         paid,
@@ -77,12 +73,7 @@ export function paymentRoutes(payments: Payments, prefix: string, counts: Charge
       },
       handle: async (request, reply) => {
         counts.takeChargeOfKey(request, reply);
-        const known = exactRepeats.find(request);
-        const response =
-          known === undefined
-            ? await payments.charge(chargeRequest(request, counts.buyerAddress(request)))
-            : await payments.traceRepeat({ ...routeIn(request), traceparent: traceparent(request) }, known);
-        if (known === undefined) exactRepeats.note(request, response);
+        const response = await payments.charge(chargeRequest(request, counts.buyerAddress(request)));
         if (response.countsAsCardTest) counts.noteDecline(request);
         if (request.caller.rights?.kind === 'publishable')
           reply.header('payment-client-secret', response.clientSecret());

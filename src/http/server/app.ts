@@ -100,8 +100,7 @@ function acceptStrictJsonOnly(app: App): void {
     app.queue.addForBody(request.countedAddress, bytes.length, () => {
       try {
         checkEncoding(request);
-        const { exactRepeats } = request.route.config;
-        done(null, exactRepeats === undefined ? parseStrictJson(bytes) : exactRepeats.parse(request, bytes));
+        done(null, parseStrictJson(bytes));
       } catch (error) {
         done(error as Error);
       }

@@ -7,7 +7,7 @@ import type { Payment } from '../payment.ts';
 import { changePayment, findPayment } from '../payment-store.ts';
 import { refreshAuthentication } from './authenticate.ts';
 import { isWanted } from './execute.ts';
-import { type CheckedChargeRequest, differingField, type UncheckedChargeRequest } from './request.ts';
+import { type CheckedChargeRequest, differingField } from './request.ts';
 import { currentResponse, type PaymentResponse } from './response.ts';
 
 /**
@@ -57,18 +57,6 @@ async function wantLonger(
 /** Whether the first request has no response yet. */
 function isRunning({ response, state }: Payment): boolean {
   return response === undefined && state === 'calling';
-}
-
-/** Traces a repeated request whose response is known. */
-export function traceReplay(
-  { traces }: Pick<PaymentContext, 'traces'>,
-  { processor, traceparent }: Pick<UncheckedChargeRequest, 'processor' | 'traceparent'>,
-  response: PaymentResponse,
-): Promise<PaymentResponse> {
-  return traces.charge({ name: 'charge', traceparent }, async (trace) => {
-    trace.set({ processor, payment_id: response.paymentId, outcome: 'replayed' });
-    return response;
-  });
 }
 
 const pollMs = 25;
