@@ -9,10 +9,10 @@ import { type AppOptions, openApp } from '../src/http/server/app.ts';
 import { Listener } from '../src/http/server/listener.ts';
 import type { Routes } from '../src/http/server/operation.ts';
 import { openLog } from '../src/log.ts';
-import { noMetrics } from '../src/metrics.ts';
 import { loadSettings } from '../src/settings/load.ts';
 import type { Engine } from '../src/storage/engine.ts';
 import { Tables } from '../src/tables/tables.ts';
+import { noMetrics } from '../src/telemetry.ts';
 
 /**
  * The service up to one of its layers, for the budget of a small request (`cases/layers.ts`). Each layer contains the ones

@@ -1,5 +1,3 @@
-import type { LimitState } from './limits.ts';
-
 /**
  * The closed list of errors. Adapters translate their vendor's errors into it; the HTTP server and the command line
  * translate it for their users. Any other thrown value is `internal`.
@@ -142,6 +140,17 @@ export const errorCodes = Object.keys(kinds) as readonly ErrorCode[];
 export interface ExpectedPrice {
   readonly amount: number;
   readonly currency: string;
+}
+
+/** A rate limit, and how much of it one caller has left. */
+export interface LimitState {
+  readonly name: string;
+  /** Requests that are allowed within `windowMs`. */
+  readonly quota: number;
+  readonly windowMs: number;
+  readonly left: number;
+  /** Milliseconds until the whole quota is left. */
+  readonly fullInMs: number;
 }
 
 export interface ErrorDetails {

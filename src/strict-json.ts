@@ -1,6 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { ServiceError } from './errors.ts';
-import { jsonDepthMax, jsonMembersMax, numberSignificantDigitsMax } from './limits.ts';
+
+/** Deep enough for every accepted document, and far from the recursion limit of any parser. */
+const jsonDepthMax = 32;
+/** Fields and array elements of one body. The largest accepted document, a batch of 100 writes, has about 500. */
+const jsonMembersMax = 5_000;
+/** A double represents every decimal number of up to 15 significant digits; the parser may change one of 16. */
+const numberSignificantDigitsMax = 15;
 
 /**
  * Parses JSON so that nothing is silently changed or dropped: JSON.parse drops all but the last of equal keys, rounds long
@@ -15,14 +21,14 @@ export function parseStrictJson(bytes: Buffer): unknown {
     throw new ServiceError('malformed_json', { message: 'The body is not valid UTF-8.' });
   }
   checkMembers(bytes, 'The body');
-  return parsed(bytes.toString(), 'The body');
+  return parseText(bytes.toString(), 'The body');
 }
 
 /** As `parseStrictJson`, for text that was decoded. @param what begins the messages: `The body` */
 export function parseStrictText(text: string, what: string): unknown {
   // Each member takes a character.
   if (text.length > jsonMembersMax) checkMembers(Buffer.from(text), what);
-  return parsed(text, what);
+  return parseText(text, what);
 }
 
 function checkMembers(bytes: Buffer, what: string): void {
@@ -31,7 +37,7 @@ function checkMembers(bytes: Buffer, what: string): void {
   throw new ServiceError('invalid_request', { message });
 }
 
-function parsed(text: string, what: string): unknown {
+function parseText(text: string, what: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);

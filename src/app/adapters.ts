@@ -1,11 +1,10 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isLoopback } from '../addresses.ts';
 import { SettingsError } from '../errors.ts';
 import { PrivateHosts } from '../identity/addresses.ts';
 import type { IdentityProvider } from '../identity/provider.ts';
 import { type Log, openLastLog } from '../log.ts';
-import { type Metrics, noMetrics } from '../metrics.ts';
-import { isLoopback } from '../origins.ts';
 import type { ConnectedProcessor, ProcessorName } from '../processors/processor.ts';
 import { openSimulation as makeSimulation, type Simulation } from '../processors/simulated/simulation.ts';
 import { squareProcessor } from '../processors/square/square.ts';
@@ -26,7 +25,7 @@ import {
 } from '../storage/lmdb/open.ts';
 import { processesOn, renewStoreId } from '../storage/lmdb/store.ts';
 import { ObservedEngine } from '../storage/observed.ts';
-import { noTraces, type Traces } from '../tracing.ts';
+import { type Metrics, noMetrics, noTraces, type Traces } from '../telemetry.ts';
 import { version } from '../version.ts';
 import { optional } from './optional.ts';
 

@@ -1,4 +1,4 @@
-import { countedAddress } from '../counted-address.ts';
+import { countedAddress } from '../addresses.ts';
 import { CallerAddresses } from '../http/server/caller-address.ts';
 import { Listener } from '../http/server/listener.ts';
 import type { LoadBounds } from '../http/server/load-shedding.ts';

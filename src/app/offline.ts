@@ -2,7 +2,6 @@ import { Administrators } from '../access/console/administrators.ts';
 import { operatorKeys } from '../access/keys/keys.ts';
 import { type AuditEntry, auditTrail } from '../audit/audit.ts';
 import { type Log, openLog } from '../log.ts';
-import { noMetrics } from '../metrics.ts';
 import type { Payments } from '../payments/payments.ts';
 import {
   type MasterKeySource,
@@ -18,7 +17,7 @@ import { type Copied, type CopyOptions, copyStore } from '../storage/copying/cop
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
 import type { Tables } from '../tables/tables.ts';
-import { noTraces } from '../tracing.ts';
+import { noMetrics, noTraces } from '../telemetry.ts';
 import { openCardTestingLimiter } from './access.ts';
 import {
   existingStore,

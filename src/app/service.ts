@@ -3,12 +3,12 @@ import { ServiceError, TransientError } from '../errors.ts';
 import type { ServedRoute } from '../http/server/route-table.ts';
 import { stopMsMax, storeCloseMsMin } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
-import type { Metrics, MetricsSnapshot } from '../metrics.ts';
 import { openMasterKeys } from '../secrets/master-keys.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import type { Settings } from '../settings/schema.ts';
 import { checkIsWhole } from '../storage/copying/marker.ts';
 import type { Engine } from '../storage/engine.ts';
+import type { Metrics, MetricsSnapshot } from '../telemetry.ts';
 import { openAccess } from './access.ts';
 import {
   type EngineOptions,

@@ -1,7 +1,7 @@
 import { invalidRequest } from '../errors.ts';
+import { idsFrom } from '../random.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
-import { idsFrom } from '../time-ordered-id.ts';
 import { type AuditEntry, auditTrail } from './audit.ts';
 
 /** The first stretch of time that is searched for the newest acts: a working session of an administrator. */

@@ -1,7 +1,7 @@
 import { defined } from '../defined.ts';
+import { idsFrom, timeOrderedId } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { creation, Records } from '../storage/records.ts';
-import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 
 /** Acts of administrators and users. They are stored for ever. */
 export const actKinds = [

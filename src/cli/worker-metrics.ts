@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatherMetrics } from '../app/service.ts';
 import { ServiceError } from '../errors.ts';
-import type { MetricsSnapshot, MetricValue, MetricValues } from '../metrics.ts';
+import type { MetricsSnapshot, MetricValue, MetricValues } from '../telemetry.ts';
 import { workerReportMsMax } from './limits.ts';
 
 /**

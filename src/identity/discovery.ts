@@ -11,7 +11,7 @@ import {
   customFetch,
   discovery,
 } from 'openid-client';
-import { isLoopback } from '../origins.ts';
+import { isLoopback } from '../addresses.ts';
 import {
   clockToleranceSeconds,
   discoveryAgeMsMax,

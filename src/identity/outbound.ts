@@ -3,7 +3,7 @@ import { request as requestPlainly } from 'node:http';
 import { type RequestOptions, request as requestSecurely } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { rootCertificates } from 'node:tls';
-import { isLoopback } from '../origins.ts';
+import { isLoopback } from '../addresses.ts';
 import { isLoopbackAddress, isPublicAddress, PrivateHosts } from './addresses.ts';
 import { outboundMsMax, outboundResponseBytesMax } from './limits.ts';
 

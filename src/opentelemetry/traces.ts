@@ -12,7 +12,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { ServiceError } from '../errors.ts';
-import type { Trace, TraceFields, Traces } from '../tracing.ts';
+import type { Trace, TraceFields, Traces } from '../telemetry.ts';
 
 /** One export of spans to a collector. Spans that do not arrive in time are dropped. */
 const exportMsMax = 5_000;

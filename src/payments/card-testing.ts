@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { countedNetworks } from '../counted-address.ts';
+import { countedNetworks } from '../addresses.ts';
 import { ServiceError } from '../errors.ts';
 import { errorFields, type Log } from '../log.ts';
 import type { Sealer } from '../secrets/sealer.ts';

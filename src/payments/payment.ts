@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import type { StoredResponse } from '../envelope.ts';
 import type { Mode } from '../processors/processor.ts';
-import { randomBytes } from '../random.ts';
+import { idsFrom, randomBytes, timeOrderedId } from '../random.ts';
 import type { EphemeralContext } from '../secrets/sealer.ts';
-import { idsFrom, timeOrderedId } from '../time-ordered-id.ts';
 import type { ChargeState } from './charge-state.ts';
 import type { Refund } from './refund-state.ts';
 

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { NextAction, Period } from '../processors/processor.ts';
 import type { Delivery } from '../processors/reports.ts';
 import type { Write } from '../storage/engine.ts';
-import type { Trace } from '../tracing.ts';
+import type { Trace } from '../telemetry.ts';
 import { adopt } from './adoption/adopt.ts';
 import { isDeclinedCard } from './card-testing.ts';
 import { requestCharge, settleReply } from './charge/execute.ts';

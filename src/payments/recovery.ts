@@ -1,6 +1,6 @@
 import { errorFields } from '../log.ts';
-import type { OpenPayments } from '../metrics.ts';
 import type { Stored } from '../storage/records.ts';
+import type { OpenPayments } from '../telemetry.ts';
 import { resumeCharge } from './charge/execute.ts';
 import { transitionCharge } from './charge-state.ts';
 import { findProcessor, type PaymentContext } from './context.ts';

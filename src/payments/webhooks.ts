@@ -1,5 +1,4 @@
 import { ServiceError } from '../errors.ts';
-import type { EventOutcome } from '../metrics.ts';
 import type { ConnectedProcessor, RefundOutcome } from '../processors/processor.ts';
 import type {
   ChargeChange,
@@ -9,6 +8,7 @@ import type {
   ProcessorEvent,
   RefundChange,
 } from '../processors/reports.ts';
+import type { EventOutcome } from '../telemetry.ts';
 import { resolveAuthentication } from './charge/authenticate.ts';
 import { closeDecline } from './charge/look-up.ts';
 import type { Outcome } from './charge/outcome.ts';

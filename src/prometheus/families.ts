@@ -1,4 +1,4 @@
-import type { Aggregator, MetricValue, MetricValues } from '../metrics.ts';
+import type { Aggregator, MetricValue, MetricValues } from '../telemetry.ts';
 
 /*
  * Counters as plain numbers. prom-client's counters build a key from the labels at every count, which costs about as much

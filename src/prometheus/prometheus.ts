@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import type { Metrics, MetricsSnapshot } from '../metrics.ts';
+import type { Metrics, MetricsSnapshot } from '../telemetry.ts';
 import { type Family, GaugeFamily } from './families.ts';
 import { Recorder } from './recorder.ts';
 

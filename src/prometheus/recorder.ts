@@ -5,7 +5,7 @@ import type {
   Metrics,
   OpenPayments,
   RequestCount,
-} from '../metrics.ts';
+} from '../telemetry.ts';
 import {
   type Count,
   CounterFamily,

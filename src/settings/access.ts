@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Type } from 'typebox';
-import { isWebOrigin, webOriginOf } from '../origins.ts';
+import { isWebOrigin, webOrigin } from '../addresses.ts';
 
 /** Settings for who may call, how often, and from where. */
 const closed = { additionalProperties: false };
@@ -141,7 +141,7 @@ export function accessProblems({
 /** Browsers send their own spelling of the origin, and it is compared character by character. */
 function publicUrlProblem(text: string): string {
   const name = 'publicUrl (COUNTERFOIL_PUBLIC_URL)';
-  const spelled = URL.canParse(text) ? webOriginOf(new URL(text)) : undefined;
+  const spelled = URL.canParse(text) ? webOrigin(new URL(text)) : undefined;
   return spelled === undefined
     ? `${name}: ${text} must be https, except on this machine`
     : `${name}: write it as browsers do, ${spelled}`;

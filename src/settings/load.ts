@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { Ajv, type ErrorObject } from 'ajv';
 import { SettingsError } from '../errors.ts';
-import { isLoopback } from '../origins.ts';
 import { accessProblems } from './access.ts';
 import { type EnvironmentLeaf, isTree, leaves, lookUp, type Tree } from './leaves.ts';
 import { priceProblems } from './price.ts';
+import { providerProblems } from './provider-settings.ts';
 import { type Settings, settingsSchema } from './schema.ts';
 
 export interface SettingsSource {
@@ -154,31 +154,10 @@ function contradictions(settings: Settings, simulate: boolean): string[] {
     problems.push(
       'backup.continuous (COUNTERFOIL_BACKUP_CONTINUOUS): needs backup.target (COUNTERFOIL_BACKUP_TARGET)',
     );
-  if (simulate && /^.k_live_/.test(settings.stripe.key ?? '')) {
-    problems.push(
-      'stripe.key (COUNTERFOIL_STRIPE_KEY): is a live key, but --simulate reports charges that never happened; ' +
-        'use only one of them',
-    );
-  }
-  for (const [name, origin] of [
-    ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', settings.stripe.apiBase],
-    ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', settings.square.apiBase],
-    ['github.url (COUNTERFOIL_GITHUB_URL)', settings.github.url],
-  ] as const) {
-    if (origin.startsWith('http:') && !isLoopback(new URL(origin).hostname)) {
-      problems.push(`${name}: must be https, except on this machine`);
-    }
-  }
+  problems.push(...providerProblems(settings, simulate));
   if (settings.masterKeys.length > 0 && settings.masterKeyCommand !== undefined) {
     problems.push(
       'masterKeyCommand (COUNTERFOIL_MASTER_KEY_COMMAND): masterKeys (COUNTERFOIL_MASTER_KEY) already sets the keys',
-    );
-  }
-  const { webhookKeys, webhookUrl } = settings.square;
-  if (webhookKeys.length > 0 && webhookUrl === undefined) {
-    problems.push(
-      'square.webhookKeys (COUNTERFOIL_SQUARE_WEBHOOK_KEYS): need square.webhookUrl (COUNTERFOIL_SQUARE_WEBHOOK_URL), ' +
-        'which is part of the signature',
     );
   }
   for (const alias of settings.tables.aliases) {

@@ -3,9 +3,13 @@ import { amountMax } from '../payments/limits.ts';
 import { tableNamePattern } from '../table-name.ts';
 import { accessSettings } from './access.ts';
 import { backupSettings } from './backup.ts';
-import { authenticationSecondsMax, chargeRetrySecondsMax } from './limits.ts';
 import { priceSetting } from './price.ts';
-import { processorSettings } from './processor-settings.ts';
+import { providerSettings } from './provider-settings.ts';
+
+/** An hour less than the time for which processors are sure to remember a key (`keyLifeMs`). */
+const chargeRetrySecondsMax = 22 * 60 * 60;
+/** A seat that waits for its buyer longer than this is lost to others. */
+const authenticationSecondsMax = 24 * 60 * 60;
 
 /**
  * All settings, as in `counterfoil.json`. The environment variable in `env` also sets a leaf, and overrides the file.
@@ -250,7 +254,7 @@ export const settingsSchema = Type.Object(
       },
       { ...closed, default: {}, description: 'the payment endpoint' },
     ),
-    ...processorSettings,
+    ...providerSettings,
   },
   closed,
 );

@@ -1,6 +1,6 @@
+import { webOrigin } from '../addresses.ts';
 import { defined } from '../defined.ts';
 import { ServiceError } from '../errors.ts';
-import { webOriginOf } from '../origins.ts';
 import { digest } from '../random.ts';
 import { integrationUrls, type SignInContext } from './context.ts';
 import { asSignInError } from './finish-sign-in.ts';
@@ -127,7 +127,7 @@ export function returnAddress(
 ): ReturnAddress {
   if (requested === undefined) return { url: home, isOurs: true };
   if (returnUrls.includes(requested))
-    return { url: requested, isOurs: webOriginOf(new URL(requested)) === origin };
+    return { url: requested, isOurs: webOrigin(new URL(requested)) === origin };
   const url = pathOnOrigin(requested, origin);
   if (url === undefined) throw new SignInError('return_address');
   return { url, isOurs: true };
@@ -143,5 +143,5 @@ function pathOnOrigin(text: string, origin: string): string | undefined {
   // Percent-encoding may have made the address longer.
   if (url.href.length - origin.length > returnUrlCharactersMax) return undefined;
   // Resolving dot segments can leave two slashes at the front.
-  return webOriginOf(url) === origin && !url.pathname.startsWith('//') ? url.href : undefined;
+  return webOrigin(url) === origin && !url.pathname.startsWith('//') ? url.href : undefined;
 }

@@ -1,5 +1,5 @@
+import { isLoopback, webOrigin } from '../addresses.ts';
 import { invalidRequest } from '../errors.ts';
-import { isLoopback, webOriginOf } from '../origins.ts';
 import {
   clientCredentialCharactersMax,
   issuerCharactersMax,
@@ -63,7 +63,7 @@ function isReturnUrl(text: string): boolean {
   if (text.length > returnUrlCharactersMax || !URL.canParse(text)) return false;
   const url = new URL(text);
   return (
-    webOriginOf(url) !== undefined &&
+    webOrigin(url) !== undefined &&
     url.href === text &&
     url.username === '' &&
     url.password === '' &&

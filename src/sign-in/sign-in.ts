@@ -1,9 +1,9 @@
 import type { Requester } from '../audit/audit.ts';
 import type { ServiceError } from '../errors.ts';
 import type { IdentityProvider } from '../identity/provider.ts';
-import type { Metrics } from '../metrics.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Engine } from '../storage/engine.ts';
+import type { Metrics } from '../telemetry.ts';
 import { AccessEnding } from './access-ending.ts';
 import { againUrl, beginSignIn, type SignInLink } from './begin-sign-in.ts';
 import { currentSession, providerSignOutUrl, signOut } from './browser-session.ts';

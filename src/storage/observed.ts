@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import type { CommitOutcome, Metrics } from '../metrics.ts';
+import type { CommitOutcome, Metrics } from '../telemetry.ts';
 import {
   CommitUnknown,
   type Engine,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { limitedCallersMax, RateLimit } from '../../src/access/limits/rate-limit.ts';
-import { countedAddress } from '../../src/counted-address.ts';
+import { countedAddress } from '../../src/addresses.ts';
 import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
 import { count } from '../support/extent.ts';
 import { payment, readPath } from '../support/http/documented-operations.ts';

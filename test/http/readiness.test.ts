@@ -3,9 +3,9 @@ import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { checkReady } from '../../src/app/readiness.ts';
 import { ServiceError } from '../../src/errors.ts';
-import { noMetrics } from '../../src/metrics.ts';
 import type { Engine } from '../../src/storage/engine.ts';
 import { ObservedEngine } from '../../src/storage/observed.ts';
+import { noMetrics } from '../../src/telemetry.ts';
 import { openStoreOf, startTestService } from '../support/service.ts';
 
 const onLmdb = process.env.TEST_STORE === 'dynamodb' ? { skip: 'needs a local disk' } : {};

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countedAddress } from '../../src/counted-address.ts';
+import { countedAddress } from '../../src/addresses.ts';
 import {
   RejectionLog,
   rejectionLinesPerSecondMax,

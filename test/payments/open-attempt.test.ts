@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openLog } from '../../src/log.ts';
-import { noMetrics } from '../../src/metrics.ts';
 import { finalOutcome } from '../../src/payments/charge/outcome.ts';
 import { settleCharge } from '../../src/payments/charge/settle.ts';
 import { openId, openSpace } from '../../src/payments/ownership/marker.ts';
@@ -10,6 +9,7 @@ import { changePayment } from '../../src/payments/payment-store.ts';
 import type { ChargeOutcome } from '../../src/processors/processor.ts';
 import { fixedKeys, masterKey } from '../../src/secrets/key-file.ts';
 import { Sealer } from '../../src/secrets/sealer.ts';
+import { noMetrics } from '../../src/telemetry.ts';
 import { uncounted } from '../support/payments/uncounted.ts';
 import { newDataFolder, openStoreOf } from '../support/service.ts';
 

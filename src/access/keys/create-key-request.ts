@@ -1,5 +1,5 @@
+import { isWebOrigin } from '../../addresses.ts';
 import { invalidRequest } from '../../errors.ts';
-import { isWebOrigin } from '../../origins.ts';
 import { isTableName } from '../../table-name.ts';
 import { type Scope, scopes } from '../scopes.ts';
 import { type CreateKeyRequest, publishableScopes } from './api-key.ts';

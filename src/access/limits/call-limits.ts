@@ -1,5 +1,5 @@
+import type { LimitState } from '../../errors.ts';
 import { ServiceError } from '../../errors.ts';
-import type { LimitState } from '../../limits.ts';
 import type { Caller } from '../permission.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
 

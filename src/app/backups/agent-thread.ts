@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
+import type { Metrics } from '../../telemetry.ts';
 import { agentEndMsMax, agentStopMsMax, backupListMsMax, backupRetryMs, failureLogMs } from '../limits.ts';
 import type { LastFailure } from './adapters.ts';
 import type { BackupEvent, BackupPlan, BackupRequest, BackupsFound } from './messages.ts';

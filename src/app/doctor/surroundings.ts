@@ -1,8 +1,8 @@
 import { statfsSync } from 'node:fs';
 import { hasEnded } from '../../access/keys/api-key.ts';
 import { operatorKeys } from '../../access/keys/keys.ts';
+import { isLoopback } from '../../addresses.ts';
 import { defined } from '../../defined.ts';
-import { isLoopback } from '../../origins.ts';
 import { processorCheckMsMax } from '../../payments/limits.ts';
 import { openOfOtherAccounts } from '../../payments/payments.ts';
 import type { ProcessorAccount } from '../../processors/processor.ts';

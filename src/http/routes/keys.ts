@@ -12,7 +12,7 @@ import type { KeyRequester, Keys } from '../../access/keys/keys.ts';
 import type { Scope } from '../../access/scopes.ts';
 import { defined } from '../../defined.ts';
 import { invalidRequest } from '../../errors.ts';
-import { timestampOf } from '../../timestamps.ts';
+import { parseTimestamp } from '../../time.ts';
 import { privateHeaders } from '../response/page.ts';
 import { pageParameters, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
 import { closed, responseSchema } from '../response/schemas.ts';
@@ -105,7 +105,7 @@ function createRequest(body: Static<typeof createBody>): CreateKeyRequest {
 
 /** An RFC 3339 date or timestamp, as it is stored. Throws `invalid_request`. */
 function parseExpiry(text: string): string {
-  const time = timestampOf(text);
+  const time = parseTimestamp(text);
   if (time !== undefined) return new Date(time).toISOString();
   throw invalidRequest('expires_at', 'expires_at must be a timestamp such as 2027-01-01T00:00:00Z.');
 }

@@ -15,7 +15,7 @@ import {
 } from '../../payments/limits.ts';
 import type { StoredChargeState, UncheckedChargeRequest } from '../../payments/types.ts';
 import { processorNames } from '../../processors/processor.ts';
-import { timestampOf } from '../../timestamps.ts';
+import { parseTimestamp } from '../../time.ts';
 import { documentedAs, named } from '../response/described.ts';
 import { numberInQuery, wholeNumber } from '../response/pagination.ts';
 import { closed } from '../response/schemas.ts';
@@ -191,7 +191,7 @@ export function parseList({
 
 /** Throws `invalid_request`. */
 export function parseTime(param: string, text: string): number {
-  const time = timestampOf(text);
+  const time = parseTimestamp(text);
   if (time !== undefined) return time;
   const message = `${param} must be a date (2026-11-21) or a timestamp (2026-11-21T10:00:00Z).`;
   throw invalidRequest(param, message);

@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { requesterFor } from '../../access/permission.ts';
 import { defined } from '../../defined.ts';
-import { durationOf } from '../../duration.ts';
 import { invalidRequest } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { publicSession, publicUser, type SessionFilter } from '../../sign-in/types.ts';
+import { parseDuration } from '../../time.ts';
 import { named } from '../response/described.ts';
 import { pageParameters, pageQuery, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
 import { closed, messageResponse, responseSchema, timestamp } from '../response/schemas.ts';
@@ -143,7 +143,7 @@ function parseFilter(
   { user, integration, older_than }: Static<typeof filterQuery>,
   now: number,
 ): SessionFilter {
-  const createdBefore = older_than === undefined ? undefined : now - (durationOf(older_than) ?? 0);
+  const createdBefore = older_than === undefined ? undefined : now - (parseDuration(older_than) ?? 0);
   return defined({ user, integration, createdBefore });
 }
 

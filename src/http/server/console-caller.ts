@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ConsoleSessions } from '../../access/console/console-sessions.ts';
 import type { KnownCaller } from '../../access/permission.ts';
+import { isLoopback } from '../../addresses.ts';
 import { ServiceError } from '../../errors.ts';
-import { isLoopback } from '../../origins.ts';
 import { Cookies, cookieNameAt } from '../response/cookies.ts';
 
 /** The header in which the console sends the token of its session. A page of another origin cannot send it. */

@@ -1,6 +1,6 @@
 import { failure, type LegacyErrorFields } from '../../envelope.ts';
+import type { LimitState } from '../../errors.ts';
 import { type ErrorDetails, ServiceError } from '../../errors.ts';
-import type { LimitState } from '../../limits.ts';
 
 const second = 1_000;
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { anybody, type Caller } from '../../access/permission.ts';
 import type { Access } from '../../access/scopes.ts';
-import { countedAddress } from '../../counted-address.ts';
+import { countedAddress } from '../../addresses.ts';
 import { invalidRequest, ServiceError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { whenClosed } from '../response/send.ts';

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { countedAddress } from '../../counted-address.ts';
+import { countedAddress } from '../../addresses.ts';
 import { ServiceError } from '../../errors.ts';
 import { stopGraceMs } from '../../lifecycle.ts';
 import {

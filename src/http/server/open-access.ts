@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { makeFirstKey } from '../../access/keys/keys.ts';
+import { isLoopback } from '../../addresses.ts';
 import { ServiceError } from '../../errors.ts';
-import { isLoopback } from '../../origins.ts';
 
 /**
  * Headers that proxies, load balancers and CDNs add to the requests that they forward, by their vendors' documentation. Those

@@ -1,7 +1,7 @@
 import type { FastifyContextConfig, RouteOptions } from 'fastify';
 import type { Access } from '../../access/scopes.ts';
 import type { ServiceError } from '../../errors.ts';
-import { type Metrics, noMetrics, type RequestCount } from '../../metrics.ts';
+import { type Metrics, noMetrics, type RequestCount } from '../../telemetry.ts';
 import { RepeatedError } from './error-response.ts';
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 import { defined } from '../../defined.ts';
 import { errorFields } from '../../log.ts';
 import type { ChargeOutcome, Processor } from '../../processors/processor.ts';
-import type { Trace } from '../../tracing.ts';
+import type { Trace } from '../../telemetry.ts';
 import { findProcessor, type PaymentContext, type SettleChargeContext } from '../context.ts';
 import { processorCallMsMax } from '../limits.ts';
 import { type Payment, tokenKey, tokenPlace } from '../payment.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
-import type { Trace } from '../../tracing.ts';
+import type { Trace } from '../../telemetry.ts';
 import type { PaymentContext } from '../context.ts';
 import { idempotentWaitMsMax, retryStepMs } from '../limits.ts';
 import type { Payment } from '../payment.ts';

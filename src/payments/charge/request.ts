@@ -1,6 +1,6 @@
+import { isLoopback, webOrigin } from '../../addresses.ts';
 import { currencyExponent } from '../../currencies.ts';
 import { invalidRequest, type ServiceError } from '../../errors.ts';
-import { isLoopback, webOriginOf } from '../../origins.ts';
 import { isNamedLikeCard, rejectCardNumber } from '../card-number.ts';
 import {
   amountMax,
@@ -217,11 +217,11 @@ export function checkReturnUrl(
     throw malformedReturnUrl();
   const url = new URL(text);
   const { username, password, href, hostname } = url;
-  const origin = webOriginOf(url);
+  const origin = webOrigin(url);
   if (origin === undefined || username !== '' || password !== '' || href.length > returnUrlCharactersMax)
     throw malformedReturnUrl();
   const isOfCaller = allowed === 'loopback' ? isLoopback(hostname) : allowed.includes(origin);
-  if (!isOfCaller && !ofRoute.some((each) => URL.canParse(each) && webOriginOf(new URL(each)) === origin)) {
+  if (!isOfCaller && !ofRoute.some((each) => URL.canParse(each) && webOrigin(new URL(each)) === origin)) {
     const message =
       'return_url must be on an origin of the publishable key, or of return_urls in the settings of this payment route.';
     throw invalidRequest('return_url', message);

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import type { Processor } from '../../processors/processor.ts';
 import { CommitUnknown, type Write } from '../../storage/engine.ts';
-import type { Trace } from '../../tracing.ts';
+import type { Trace } from '../../telemetry.ts';
 import { pickAccount } from '../accounts.ts';
 import type { PaymentContext } from '../context.ts';
 import { awaitedSpace, checkItemIsFree, isItemReservation, releaseItem, reserveItem } from '../fulfilment.ts';

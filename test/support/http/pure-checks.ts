@@ -1,10 +1,9 @@
 import type { FastifyReply } from 'fastify';
-import { countedAddress } from '../../../src/counted-address.ts';
+import { countedAddress, isLoopback, isWebOrigin } from '../../../src/addresses.ts';
 import { ifMatch, isUnchanged } from '../../../src/http/response/conditional-requests.ts';
 import { wantedCoding } from '../../../src/http/response/content-negotiation.ts';
 import { Cookies } from '../../../src/http/response/cookies.ts';
 import { parseTraceparent } from '../../../src/opentelemetry/traces.ts';
-import { isLoopback, isWebOrigin } from '../../../src/origins.ts';
 import { holdsCardNumber } from '../../../src/payments/card-number.ts';
 import { checkChargeRequest, checkIdempotencyKey } from '../../../src/payments/charge/request.ts';
 import { returnAddress } from '../../../src/sign-in/begin-sign-in.ts';

@@ -1,6 +1,5 @@
 import type { TestContext } from 'node:test';
 import { openLog } from '../../../src/log.ts';
-import { noMetrics } from '../../../src/metrics.ts';
 import { type PaymentContext, paymentContext } from '../../../src/payments/context.ts';
 import type { RoutePolicy } from '../../../src/payments/payment-routes.ts';
 import { MemoryLedger } from '../../../src/processors/simulated/memory-ledger.ts';
@@ -8,7 +7,7 @@ import { simulatedProcessor } from '../../../src/processors/simulated/simulated.
 import { fixedKeys, masterKey } from '../../../src/secrets/key-file.ts';
 import { Sealer } from '../../../src/secrets/sealer.ts';
 import type { Engine, Write } from '../../../src/storage/engine.ts';
-import { noTraces } from '../../../src/tracing.ts';
+import { noMetrics, noTraces } from '../../../src/telemetry.ts';
 import { newDataFolder, openStoreOf } from '../service.ts';
 import { uncounted } from './uncounted.ts';
 

@@ -1,9 +1,10 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { isLoopback } from '../addresses.ts';
 
 const closed = { additionalProperties: false };
 
-/** Settings of each payment processor; schema.ts explains `env` and `secret`. */
-export const processorSettings = {
+/** The settings of each service that this one calls; schema.ts explains `env` and `secret`. */
+export const providerSettings = {
   stripe: Type.Object(
     {
       key: Type.Optional(
@@ -94,3 +95,30 @@ export const processorSettings = {
     { ...closed, default: {}, description: 'the simulated processor, which moves no money' },
   ),
 };
+
+type ProviderSettings = {
+  readonly [Name in keyof typeof providerSettings]: Static<(typeof providerSettings)[Name]>;
+};
+
+/** The checks that the schema cannot express. @param simulate whether the command is `serve --simulate` */
+export function providerProblems({ stripe, square, github }: ProviderSettings, simulate: boolean): string[] {
+  const problems: string[] = [];
+  if (simulate && /^.k_live_/.test(stripe.key ?? ''))
+    problems.push(
+      'stripe.key (COUNTERFOIL_STRIPE_KEY): is a live key, but --simulate reports charges that never happened; ' +
+        'use only one of them',
+    );
+  for (const [name, origin] of [
+    ['stripe.apiBase (COUNTERFOIL_STRIPE_API_BASE)', stripe.apiBase],
+    ['square.apiBase (COUNTERFOIL_SQUARE_API_BASE)', square.apiBase],
+    ['github.url (COUNTERFOIL_GITHUB_URL)', github.url],
+  ] as const)
+    if (origin.startsWith('http:') && !isLoopback(new URL(origin).hostname))
+      problems.push(`${name}: must be https, except on this machine`);
+  if (square.webhookKeys.length > 0 && square.webhookUrl === undefined)
+    problems.push(
+      'square.webhookKeys (COUNTERFOIL_SQUARE_WEBHOOK_KEYS): need square.webhookUrl (COUNTERFOIL_SQUARE_WEBHOOK_URL), ' +
+        'which is part of the signature',
+    );
+  return problems;
+}
