@@ -2,7 +2,7 @@ import type { Http } from './http.ts';
 import { sendAgain } from './retry.ts';
 import type { CallOptions } from './tables.ts';
 
-/** What somebody has done. */
+/** An act of a person, a program or the service. */
 export interface Act {
   readonly id: string;
   readonly at: string;
@@ -11,28 +11,28 @@ export interface Act {
   /** The id or name of the object. */
   readonly on: string;
   /**
-   * `key:ID` for an API key, `administrator:ID` for a named administrator by the id of the user; or `cli`, `service`, `user`,
-   * `provider` or `open`.
+   * `key:ID` for an API key; `administrator:ID` for a named administrator, with the user id; or `cli`, `service`,
+   * `user`, `provider` or `open`.
    */
   readonly by: string;
-  /** Who `administrator:ID` was at the time of the act. */
+  /** The administrator `administrator:ID`, as at the time of the act. */
   readonly administrator?: { readonly issuer: string; readonly subject: string; readonly name?: string };
-  /** Of `payment.refunded`; the amount is in the smallest unit of the currency. */
+  /** Only for `payment.refunded`: the refund. The amount is in the smallest unit of the currency. */
   readonly refund?: { readonly id: string; readonly amount: number; readonly currency: string };
   readonly request_id: string | null;
 }
 
 export interface ListAudit extends CallOptions {
-  /** The largest number of acts of the page, 1 to 100. */
+  /** The maximum number of acts on the page, 1 to 100. */
   readonly limit?: number;
-  /** `next` of the previous page. */
+  /** The `next` of the previous page. */
   readonly after?: string;
 }
 
 export interface AuditPage {
   /** Newest first. */
   readonly acts: readonly Act[];
-  /** `after` of the next page; undefined on the last one. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 

@@ -2,16 +2,19 @@ import type { Http } from './http.ts';
 import { sendAgain } from './retry.ts';
 import type { CallOptions } from './tables.ts';
 
-/** A backup at the target, as its manifest describes it; what an unusable one does not say is null. */
+/** A backup at the target, as its manifest describes it. Fields that an unusable backup lacks are null. */
 export interface Backup {
   readonly name: string;
-  /** `unusable`: its file is missing or has another size, or its manifest is damaged or of another version of the service. */
+  /**
+   * `unusable`: the file is missing or has another size, or the manifest is damaged or belongs to another version of
+   * the service.
+   */
   readonly state: 'good' | 'unusable';
   readonly time: string | null;
-  /** The number of the last commit in it. */
+  /** The number of the last commit in the backup. */
   readonly position: number | null;
   readonly last_commit_at: string | null;
-  /** The store that it is of: a restored or copied store has another id. */
+  /** The id of the store that was backed up. A restored or copied store has another id. */
   readonly store_id: string | null;
   readonly items: number | null;
   readonly bytes: number | null;
@@ -20,16 +23,16 @@ export interface Backup {
 export interface BackupReport {
   /** The service makes backups of `lmdb` only. */
   readonly store: 'lmdb' | 'dynamodb';
-  /** A folder or `s3://bucket/prefix`; null if the settings have none, and then the rest is null too. */
+  /** A folder or `s3://bucket/prefix`. Null if the settings have no target; then the other fields are null too. */
   readonly target: string | null;
-  /** In the syntax of cron. */
+  /** When backups are made, in the syntax of cron. */
   readonly schedule: string | null;
   readonly next_at: string | null;
-  /** How many backups stay. */
+  /** How many backups are kept. */
   readonly keep: number | null;
-  /** The backup that the process which responds is making. */
+  /** The backup that the responding process is making. */
   readonly running: { readonly since: string } | null;
-  /** The newest good one of this store. */
+  /** The newest good backup of this store. */
   readonly newest: { readonly name: string; readonly time: string; readonly age_seconds: number } | null;
   /** Null if continuous backup is off. */
   readonly continuous: {
@@ -37,7 +40,7 @@ export interface BackupReport {
     /** The numbers of the last commit in a segment, and of the last commit. */
     readonly position: number | null;
     readonly store_position: number | null;
-    /** The age of the first commit that is in no segment; 0 without one. */
+    /** The age of the first commit that is in no segment; 0 if all commits are in segments. */
     readonly lag_seconds: number | null;
   } | null;
   readonly last_failure: {
@@ -49,7 +52,9 @@ export interface BackupReport {
   /** Why the target cannot be listed now; then `total` is null. */
   readonly problem: string | null;
   readonly total: number | null;
-  /** The newest 100 by their commits, newest first, after those that are unusable and before those of other stores. */
+  /**
+   * At most 100 backups: first the unusable ones, then those of this store, newest first, then those of other stores.
+   */
   readonly backups: readonly Backup[];
 }
 
@@ -62,12 +67,14 @@ export class Backups {
     this.#http = http;
   }
 
-  /** The state of the backups, and what the target has. */
+  /** The state of the backups, and the backups at the target. */
   async read({ signal }: CallOptions = {}): Promise<BackupReport> {
     return (await sendAgain<BackupReport>(this.#http, { method: 'GET', path: '/v3/backups', signal })).body;
   }
 
-  /** Begins a backup; `read` shows when it is done. Throws `backup_running` while the process that responds makes one. */
+  /**
+   * Begins a backup; `read` shows when it is done. Throws `backup_running` while the responding process makes a backup.
+   */
   async make({ signal }: CallOptions = {}): Promise<void> {
     await sendAgain(this.#http, { method: 'POST', path: '/v3/backups', signal });
   }

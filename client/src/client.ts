@@ -13,7 +13,7 @@ import { SignIn, type TokenStorage } from './sign-in.ts';
 import { type ListTables, listTables, Table, type TableFacts } from './tables.ts';
 
 export interface ClientOptions extends CounterfoilOptions {
-  /** Where the tokens of `signIn` are kept; in memory by default. */
+  /** Where `signIn` stores its tokens; in memory by default. */
   readonly storage?: TokenStorage;
 }
 
@@ -40,14 +40,14 @@ export class Counterfoil {
   }
 
   /**
-   * Charges a card once, and repeats the request with its idempotency key until the outcome is known. Throws only if this
-   * call charged nothing; otherwise an outcome that did not arrive is `unknown`.
+   * Charges a card once, and repeats the request with its idempotency key until the outcome is known. Throws only if
+   * this call has charged nothing. Otherwise, if the outcome did not arrive, the result is `unknown`.
    */
   pay(request: PayRequest): Promise<PayResult> {
     return pay(this.#http, request);
   }
 
-  /** Refunds a payment or a part of it, in the manner of `pay`. */
+  /** Refunds a payment or a part of it, with the same guarantees as `pay`. */
   refund(request: RefundRequest): Promise<RefundResult> {
     return refund(this.#http, request);
   }

@@ -12,26 +12,29 @@ export interface DoctorCheck {
 }
 
 export interface MasterKey {
-  /** It reveals nothing about the key. */
+  /** The id of the key, which reveals nothing about the key. */
   readonly id: string;
-  /** Whether it encrypts what is stored now. */
+  /** Whether the key encrypts what is stored now. */
   readonly is_writing: boolean;
   readonly state: 'sealing' | 'retiring' | 'retired' | 'unused';
-  /** When it came into that state; null if it is `unused`. */
+  /** When the key entered this state; null if it is `unused`. */
   readonly since: string | null;
-  /** How many secrets it encrypts. */
+  /** How many secrets the key encrypts. */
   readonly secrets: number;
 }
 
 export interface DoctorReport {
-  /** That of the worst check. */
+  /** The status of the worst check. */
   readonly status: DoctorCheck['status'];
   readonly checked_at: string;
   readonly checks: readonly DoctorCheck[];
   readonly master_keys: readonly MasterKey[];
 }
 
-/** Examines the running service. It calls the processors and the target of the backups, and takes some seconds at most. */
+/**
+ * Examines the running service. This calls the processors and the target of the backups, and takes at most some
+ * seconds.
+ */
 export async function doctor(http: Http, { signal }: CallOptions = {}): Promise<DoctorReport> {
   return (await sendAgain<DoctorReport>(http, { method: 'GET', path: '/v3/doctor', signal })).body;
 }

@@ -50,7 +50,7 @@ export type ServiceErrorCode =
  * - `connection_failed`: no connection could be made, so the request was not sent.
  * - `network_error`: the connection broke; the service may have executed the request.
  * - `timeout`, `aborted`: the client stopped waiting; the service may have executed the request.
- * - `invalid_response`: the response is not one of Counterfoil, such as an error page of a proxy.
+ * - `invalid_response`: the response does not come from Counterfoil, such as an error page of a proxy.
  */
 export type ClientErrorCode =
   | 'connection_failed'
@@ -70,7 +70,7 @@ export interface ErrorBody {
   readonly param?: string;
   readonly decline_code?: string;
   readonly next_action?: { readonly type: 'redirect'; readonly url: string; readonly client_secret?: string };
-  /** Of `amount_mismatch`: the price, in the smallest unit of the currency. */
+  /** Only for `amount_mismatch`: the price, in the smallest unit of the currency. */
   readonly expected?: { readonly amount: number; readonly currency: string };
   readonly retryable: boolean;
   readonly request_id?: string;
@@ -84,9 +84,9 @@ class ErrorOfCounterfoil extends Error {
   readonly type: ErrorType;
   /** The HTTP status, or 0 without a response. */
   readonly status: number;
-  /** Whether the same request, sent again unchanged, may succeed. */
+  /** Whether the same request may succeed if it is sent again unchanged. */
   readonly retryable: boolean;
-  /** Finds the request in the log of the service. */
+  /** The id under which the log of the service has the request. */
   readonly requestId: string | undefined;
   /** The field, header or path parameter at fault. */
   readonly param: string | undefined;
@@ -127,7 +127,7 @@ export type CounterfoilError = ErrorOfCounterfoil &
 
 export const CounterfoilError = ErrorOfCounterfoil as unknown as {
   new (body: ErrorBody, response?: Pick<Response, 'status' | 'headers'>, cause?: unknown): CounterfoilError;
-  /** The usual one: `instanceof` narrows to all kinds of the error, and away from all. */
+  /** The default check: `instanceof` narrows to all kinds of the error, and away from all. */
   [Symbol.hasInstance](value: unknown): value is CounterfoilError;
 };
 

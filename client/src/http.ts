@@ -18,7 +18,7 @@ export interface ReceivedResponse extends SentRequest {
 export interface CounterfoilOptions {
   /** The address of the service: `https://api.shop.example`. */
   readonly url: string | URL;
-  /** The address of the payments, if they have another one. */
+  /** The address for payments, if it is a different one. */
   readonly paymentUrl?: string | URL;
   /** An API key. */
   readonly key?: string;
@@ -46,7 +46,7 @@ export interface Answer<Body> {
   readonly headers: Headers;
 }
 
-/** Longer than the service waits for a processor, and for another request with the same idempotency key. */
+/** Longer than the service waits for a processor or for another request with the same idempotency key. */
 export const requestMsMax = 45_000;
 const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused)$/;
 
@@ -69,7 +69,7 @@ export class Http {
     );
   }
 
-  /** Returns as soon as a success has begun; the timeout does not apply to its body. */
+  /** Returns as soon as a successful response has begun. The timeout does not apply to its body. */
   open(call: Call): Promise<Response> {
     const ended = new AbortController();
     const signals = [ended.signal, ...(call.signal === undefined ? [] : [call.signal])];
@@ -94,7 +94,7 @@ export class Http {
   async #fetch(call: Call, signal: AbortSignal): Promise<Response> {
     const { fetch = globalFetch, onRequest, onResponse } = this.#options;
     const url = this.#urlOf(call);
-    // What cannot be sent throws here, and not as an error of the connection.
+    // A request that cannot be sent throws here, so that it does not look like an error of the connection.
     const init = this.#initOf(call, signal);
     if (onRequest !== undefined) hook(onRequest, { method: call.method, url });
     const began = onResponse && performance.now();
@@ -118,10 +118,11 @@ export class Http {
   }
 
   #initOf({ method, headers, body }: Call, signal: AbortSignal): RequestInit {
-    // A redirect that is followed could repeat a payment elsewhere, or turn it into a read.
+    // Following a redirect could repeat a payment elsewhere, or turn it into a read.
     const init: RequestInit = { method, signal, redirect: 'manual' };
     const { key } = this.#options;
-    // Most reads need no headers, and an empty object for them is a measurable part of a small one (bench/cases/client.ts).
+    // Most reads need no headers, and making an empty object for them is a measurable part of a small read
+    // (bench/cases/client.ts).
     if (key === undefined && headers === undefined && body === undefined) return init;
     const sent = new Headers();
     if (key !== undefined) sent.set('authorization', `Bearer ${key}`);
@@ -145,14 +146,14 @@ export class Http {
   }
 }
 
-/** The global `fetch` as it is now: a test or a tracer may replace it. */
+/** The global `fetch` at the time of the call, because a test or a tracer may replace it. */
 function globalFetch(url: string, init: RequestInit): Promise<Response> {
   return globalThis.fetch(url, init);
 }
 
 /** `/v3/table/a%20b` */
 export function path(prefix: string, ...segments: readonly string[]): string {
-  // A URL parser would drop these, and the request would go to another path.
+  // A URL parser would drop these segments, and the request would go to another path.
   const dropped = segments.find((segment) => /^\.{0,2}$/.test(segment));
   if (dropped !== undefined) throw invalid('path', `"${dropped}" cannot be part of a path.`);
   return [prefix, ...segments.map(encodeURIComponent)].join('/');
@@ -194,7 +195,7 @@ function hook<Value>(call: ((value: Value) => void) | undefined, value: Value): 
   try {
     call?.(value);
   } catch {
-    // A hook observes; it must not change what becomes of a payment.
+    // A hook only observes. It must not change the outcome of a payment.
   }
 }
 

@@ -9,8 +9,9 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 /**
- * How many bytes become items at once. The items of a larger piece outlive a collection of young objects, and then take
- * memory until Node.js collects all objects: with 4 KiB, a read takes less than half the memory that it takes with 64 KiB.
+ * How many bytes are parsed into items at once. The items of a larger piece survive a collection of young objects, and
+ * then take memory until Node.js collects all objects. With 4 KiB, a read takes less than half the memory that it takes
+ * with 64 KiB.
  */
 const pieceBytes = 4_096;
 const none = -1;
@@ -43,16 +44,16 @@ export async function* itemGroups<Item>(
 }
 
 /**
- * Finds the elements of the first array in an envelope: the objects below the envelope and the array. It works on the bytes
- * in one buffer, and makes one string of the elements that a piece completes. In UTF-8 no byte of a character beyond ASCII
- * is that of a quote or a bracket.
+ * Finds the objects in the first array of an envelope. It works on bytes in one buffer, and makes one string of all
+ * elements that a piece completes. This is safe because in UTF-8 no byte of a character beyond ASCII equals a quote or
+ * a bracket.
  */
 class Scanner<Item> {
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
-  /** What has arrived of an element that is not complete. */
+  /** The part of an incomplete element that has arrived. */
   #buffer = new Uint8Array(2 * pieceBytes);
   #length = 0;
-  /** Where the bracket or comma before the next element is in the buffer. */
+  /** The position in the buffer of the bracket or comma before the next element. */
   #before = none;
   /** 1 if the first byte of the next chunk is escaped. */
   #skipped = 0;
@@ -104,7 +105,7 @@ class Scanner<Item> {
     return items;
   }
 
-  /** The buffer with the chunk at its end, and room for one more byte. */
+  /** Appends the chunk to the buffer, which then has room for one more byte. */
   #append(chunk: Uint8Array): Uint8Array {
     const buffer = this.#buffer;
     const bytes = this.#length + chunk.length;
@@ -116,7 +117,10 @@ class Scanner<Item> {
     return this.#buffer;
   }
 
-  /** @param first where the bracket or comma before the first element is @param end behind the last element */
+  /**
+   * @param first the position of the bracket or comma before the first element
+   * @param end the position after the last element
+   */
   #parsed(first: number, end: number): Item[] {
     const buffer = this.#buffer;
     const behind = buffer[end] as number;

@@ -24,17 +24,17 @@ interface KeyFields {
   readonly name: string;
   readonly status: 'valid' | 'expired' | 'revoked';
   readonly scopes: readonly Scope[];
-  /** The only tables, and the only `processor/route`, that the key may use; null for all. */
+  /** The tables, and the routes as `processor/route`, that the key may use; null means all. */
   readonly tables: readonly string[] | null;
   readonly routes: readonly string[] | null;
-  /** Of a publishable key: the origins of the pages that may use it. */
+  /** Only for a publishable key: the origins of the pages that may use it. */
   readonly origins: readonly string[] | null;
   /** `key:ID`, `administrator:ID` or `cli`; null if it was made before this was recorded. */
   readonly created_by: string | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;
-  /** Until when the secret before the last rotation is valid. */
+  /** The time until which the secret before the last rotation is valid. */
   readonly previous_until: string | null;
 }
 
@@ -49,18 +49,21 @@ export interface ShownApiKey extends KeyFields {
 }
 
 export interface ListKeys extends CallOptions {
-  /** The largest number of keys of the page, 1 to 100. */
+  /** The maximum number of keys on the page, 1 to 100. */
   readonly limit?: number;
-  /** `next` of the previous page. */
+  /** The `next` of the previous page. */
   readonly after?: string;
-  /** Only keys that this key or administrator has created, also through other keys: a `created_by`, or the id in it. */
+  /**
+   * Selects the keys that this key or administrator has created, also through other keys: a `created_by`, or the id in
+   * it.
+   */
   readonly createdBy?: string;
 }
 
 export interface ApiKeyPage {
-  /** In the order of their creation, with those that have ended. */
+  /** In the order of their creation, including ended keys. */
   readonly keys: readonly ApiKey[];
-  /** `after` of the next page; undefined on the last one. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 
@@ -76,18 +79,27 @@ export interface CreateKey extends CallOptions {
   /** Required for a publishable key. */
   readonly origins?: readonly string[];
   readonly expiresAt?: Date | string;
-  /** The id of the key whose idempotency keys it takes over; by default the latest key of the same kind and name. */
+  /**
+   * The id of the key whose idempotency keys the new key takes over; by default the latest key of the same kind and
+   * name.
+   */
   readonly replaces?: string;
 }
 
 export interface RotateKey extends CallOptions {
-  /** How long the present secret stays valid: a day by default, 0 ends it now. */
+  /** How long the present secret stays valid: a day by default; 0 ends it at once. */
   readonly overlapSeconds?: number;
-  /** Whether to end the previous secret of an earlier rotation; without it, the call throws `rotation_unfinished`. */
+  /**
+   * Whether to end the previous secret of an earlier rotation. If it is false and that secret is still valid, the call
+   * throws `rotation_unfinished`.
+   */
   readonly endsPrevious?: boolean;
 }
 
-/** API keys. Needs a key with the scope `keys:read` or `keys:write`; it can make only keys that may do no more than itself. */
+/**
+ * API keys. Needs a key with the scope `keys:read` or `keys:write`. A key can make only keys that may do no more than
+ * itself.
+ */
 export class Keys {
   readonly #http: Http;
 
@@ -102,7 +114,7 @@ export class Keys {
     return { keys: body, next };
   }
 
-  /** If the response is lost, the same call throws `key_exists`: rotate the key then. */
+  /** If the response is lost, the same call throws `key_exists`. Then rotate the key. */
   async create({ signal, expiresAt, ...fields }: CreateKey): Promise<ShownApiKey> {
     const expires_at = expiresAt instanceof Date ? expiresAt.toISOString() : expiresAt;
     const call = { method: 'POST', path: '/v3/keys', body: { ...fields, expires_at }, signal };

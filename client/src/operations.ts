@@ -6,7 +6,7 @@ import { Keys } from './keys.ts';
 import { type ReconcileLine, type ReconcileRequest, reconcile } from './reconciliation.ts';
 import type { CallOptions } from './tables.ts';
 
-/** The client of those who operate the service: what pages of a shop never need, so that they do not load it. */
+/** The client for operators of the service. It is separate, so that pages of a shop do not load it. */
 export class Operator extends Counterfoil {
   readonly keys: Keys;
   readonly backups: Backups;
@@ -20,14 +20,15 @@ export class Operator extends Counterfoil {
   }
 
   /**
-   * Compares the payments of a period with the records of their processor, and yields the differences as they are found. Changes
-   * nothing. Needs a key with the scope `admin`. Throws `reconciliation_running` while another one of this processor runs.
+   * Compares the payments of a period with the records of their processor, and yields the differences as they are
+   * found. Changes nothing. Needs a key with the scope `admin`. Throws `reconciliation_running` while another
+   * reconciliation of this processor runs.
    */
   reconcile(request: ReconcileRequest): AsyncGenerator<ReconcileLine> {
     return reconcile(this.#http, request);
   }
 
-  /** The checks of `counterfoil doctor` that a running service can make of itself. Needs a key with the scope `admin`. */
+  /** The checks of `counterfoil doctor` that a running service can make itself. Needs a key with the scope `admin`. */
   doctor(options: CallOptions = {}): Promise<DoctorReport> {
     return doctor(this.#http, options);
   }

@@ -10,7 +10,7 @@ import {
 } from './settle.ts';
 import type { CallOptions } from './tables.ts';
 
-/** Where a payment is made: `/stage/payment/<processor>/<route>`. */
+/** The address of a payment: `/stage/payment/<processor>/<route>`. */
 export interface PaymentPlace {
   /** `stripe`, `square`, or `simulated` under `serve --simulate`. */
   readonly processor: string;
@@ -19,20 +19,22 @@ export interface PaymentPlace {
 }
 
 export interface PayRequest extends PaymentPlace, MoneyOptions {
-  /** In the smallest unit of the currency, unless the route takes another unit: 1050 is EUR 10.50. */
+  /** In the smallest unit of the currency, unless the settings of the route say otherwise: 1050 is EUR 10.50. */
   readonly amount: number;
   /** ISO 4217. */
   readonly currency: string;
   /** The processor's card token. */
   readonly token: string;
-  /** Where the cardholder returns from their bank; without it, a card whose bank wants them to authenticate is declined. */
+  /**
+   * The URL to which the cardholder returns from their bank. Without it, a card that needs authentication is declined.
+   */
   readonly returnUrl?: string;
   readonly metadata?: Readonly<Record<string, string>>;
-  /** What the payment is for; the processor's dashboard shows it. */
+  /** The purpose of the payment, which the processor's dashboard shows. */
   readonly description?: string;
-  /** What follows the shop's name on the card statement. */
+  /** The text that follows the shop's name on the card statement. */
   readonly statement_descriptor_suffix?: string;
-  /** Where the processor sends its receipt. */
+  /** The email address to which the processor sends its receipt. */
   readonly receipt_email?: string;
 }
 
@@ -49,7 +51,7 @@ export interface Succeeded extends OfPage {
   readonly chargeId: string;
 }
 
-/** Nothing was charged, and this idempotency key never charges. */
+/** Nothing was charged, and a repeated request with this idempotency key will not charge either. */
 export interface Declined extends OfPage {
   readonly status: 'declined';
   readonly idempotencyKey: string;
@@ -78,11 +80,11 @@ export type PayResult = Succeeded | Declined | RequiresAction | UnknownOutcome;
 
 export interface RefundRequest extends PaymentPlace, MoneyOptions {
   readonly paymentId: string;
-  /** In the unit of the route; without it, everything that is left. */
+  /** In the unit of the route. Without it, everything that is left is refunded. */
   readonly amount?: number;
 }
 
-/** The processor accepted the refund; `pending` until the bank confirms it. */
+/** The processor accepted the refund. It is `pending` until the bank confirms it. */
 export interface Refunded {
   readonly status: 'succeeded' | 'pending';
   readonly idempotencyKey: string;
@@ -130,7 +132,7 @@ export interface Payment {
   readonly processor: string;
   readonly amount: number;
   readonly currency: string;
-  /** How the price of the route gave the amount; null if the route has none. */
+  /** How the amount was computed from the price of the route; null if the route has no price. */
   readonly price: {
     readonly type: 'payer' | 'fixed' | 'table';
     readonly table?: string;
@@ -140,7 +142,7 @@ export interface Payment {
   } | null;
   readonly charge_id: string | null;
   readonly decline_code: string | null;
-  /** Of a retrieved payment that requires action. */
+  /** Only for a payment that was retrieved by id or key and requires action. */
   readonly next_action?: NextAction;
   readonly created_at: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -157,11 +159,11 @@ export interface Payment {
 }
 
 export interface ListRequest extends PaymentPlace, CallOptions {
-  /** The largest number of payments of a page, 1 to 100. */
+  /** The maximum number of payments on a page, 1 to 100. */
   readonly limit?: number;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly after?: string;
-  /** A date or an RFC 3339 time. */
+  /** The time from which payments are listed: a date or an RFC 3339 time. */
   readonly since?: string;
   /** Only payments in this state. */
   readonly status?: PaymentStatus;
@@ -174,7 +176,7 @@ export interface PaymentPage {
 }
 
 export interface PriceRequest extends PaymentPlace, CallOptions {
-  /** The metadata that the price depends on. */
+  /** The metadata fields that the price depends on. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -182,7 +184,7 @@ export interface PriceRequest extends PaymentPlace, CallOptions {
 export interface Price {
   readonly amount: number;
   readonly currency: string;
-  /** On a route with a quantity. */
+  /** Only on a route with a quantity. */
   readonly unit_amount?: number;
   readonly quantity?: number;
 }
@@ -192,7 +194,9 @@ export interface PaymentRequest extends PaymentPlace, CallOptions {
 }
 
 export interface RetrieveRequest extends PaymentRequest {
-  /** From the result of `pay`: a page reads the one payment with it, and needs no key that may read payments. */
+  /**
+   * The secret from the result of `pay`. With it, a page reads this one payment, without a key that may read payments.
+   */
   readonly clientSecret?: string | undefined;
 }
 
@@ -268,20 +272,26 @@ export class Payments {
     return { payments: body, next };
   }
 
-  /** The price that a payment has now, as a page shows it. */
+  /** The current price of a payment, for a page to show. */
   async price({ metadata, signal, ...place }: PriceRequest): Promise<Price> {
     const call = { method: 'GET', path: path(pathOf(place), 'price'), query: { ...metadata }, signal };
     return (await sendAgain<Price>(this.#http, call)).body;
   }
 
-  /** The payment as it is now. One that waits for its cardholder is looked up at the processor, at most once a second. */
+  /**
+   * The payment as it is now. A payment that waits for its cardholder is looked up at the processor, at most once a
+   * second.
+   */
   async get({ paymentId, clientSecret, signal, ...place }: RetrieveRequest): Promise<Payment> {
     const headers = { [clientSecretHeader]: clientSecret };
     const call = { method: 'GET', path: path(pathOf(place), paymentId), headers, signal };
     return (await sendAgain<Payment>(this.#http, call)).body;
   }
 
-  /** The payment of an idempotency key. Undefined if no request with this key has arrived; one may still be on its way. */
+  /**
+   * The payment of an idempotency key. Undefined if no request with this key has arrived; a request may still be on its
+   * way.
+   */
   async find(
     request: PaymentPlace & CallOptions & { readonly idempotencyKey: string },
   ): Promise<Payment | undefined> {
@@ -295,7 +305,7 @@ export class Payments {
     }
   }
 
-  /** Cancels a charge with an unknown outcome. If it was made after all, the payment is `succeeded`. */
+  /** Cancels a charge whose outcome is unknown. If the charge was made after all, the payment is `succeeded`. */
   async cancel({ paymentId, signal, ...place }: PaymentRequest): Promise<Payment> {
     const call = { method: 'POST', path: path(pathOf(place), paymentId, 'cancel'), signal };
     return (await sendAgain<Payment>(this.#http, call, true)).body;

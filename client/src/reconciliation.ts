@@ -4,7 +4,7 @@ import type { CallOptions } from './tables.ts';
 
 export interface ReconcileRequest extends CallOptions {
   readonly processor: string;
-  /** The period: dates or times (RFC 3339); by default the last 24 hours. It has at most 32 days. */
+  /** The period: dates or times (RFC 3339); at most 32 days, and by default the last 24 hours. */
   readonly from?: string;
   readonly until?: string;
 }
@@ -13,18 +13,18 @@ export interface ReconcileRequest extends CallOptions {
 export interface ReconcileCounts {
   /** Our payments in the period. */
   readonly payments: number;
-  /** Charges of ours in the records of the processor. */
+  /** Our charges in the records of the processor. */
   readonly charges: number;
-  /** Charges there that another system requested. */
+  /** Charges in the records of the processor that another system requested. */
   readonly others: number;
 }
 
 export interface ReconcileDifference {
   readonly payment_id: string | null;
   readonly charge_id: string | null;
-  /** Of the payment; null if it is not among ours. */
+  /** The route of the payment; null if the payment is not among ours. */
   readonly route: string | null;
-  /** The rest of a sentence that begins with the payment. */
+  /** The difference: the rest of a sentence that begins with the payment. */
   readonly difference: string;
 }
 
@@ -41,7 +41,7 @@ export type ReconcileLine =
 
 type SentLine = ReconcileLine | { readonly type: 'error'; readonly error: ErrorBody };
 
-/** Yields the lines as they arrive, the last of them `end`. Throws if the response ends before. */
+/** Yields the lines as they arrive. The last line is `end`. Throws if the response ends without it. */
 export async function* reconcile(
   http: Http,
   { signal, ...query }: ReconcileRequest,

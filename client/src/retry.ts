@@ -6,12 +6,15 @@ const retriesMax = 3;
 const waitMsMax = 10_000;
 /** The service has not executed the request. */
 const notExecuted = ['connection_failed', 'rate_limited', 'overloaded', 'request_timeout'];
-/** The service may have executed the request: a store that did not confirm a write is `unavailable`, too. */
+/**
+ * The service may have executed the request. `unavailable` is in this list because the store may have written without
+ * confirming it.
+ */
 const lost = ['network_error', 'timeout', 'invalid_response', 'unavailable'];
 
 /**
- * Sends a request again while it was certainly not executed; if it is safe to execute twice, also when its response was
- * lost.
+ * Sends a request again if it was certainly not executed. A request that is safe to execute twice is also sent again if
+ * its response was lost.
  */
 export function sendAgain<Body>(
   http: Http,

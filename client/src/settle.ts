@@ -5,13 +5,13 @@ import { sleep, waitBefore } from './time.ts';
 export interface MoneyOptions {
   /** Set it to repeat an earlier request; otherwise the client makes one. */
   readonly idempotencyKey?: string;
-  /** Stops waiting. Once a request was sent, the result is then `unknown`. */
+  /** Stops the wait. If a request was already sent, the result is then `unknown`. */
   readonly signal?: AbortSignal;
   /** How long to try; 60 seconds by default. */
   readonly deadlineMs?: number;
 }
 
-/** The money may have moved or not. Go on later with the same request and this key, or look the payment up. */
+/** The money may have moved or not. Repeat the same request with this key later, or look the payment up. */
 export interface UnknownOutcome {
   readonly status: 'unknown';
   readonly idempotencyKey: string;
@@ -25,29 +25,30 @@ export interface UnknownOutcome {
    * - `rejected`: an earlier request may have arrived, and a later one was rejected; `error` has the cause.
    */
   readonly reason: 'deadline' | 'aborted' | 'needs_review' | 'rejected';
-  /** What the last request returned. */
+  /** The error of the last request. */
   readonly error: CounterfoilError;
 }
 
 interface Outcomes<Body, Result> {
-  /** Undefined if the body is not one of a success. */
+  /** The result for the body of a success; undefined if the body is not one. */
   readonly success: (answer: Answer<Body>, idempotencyKey: string) => Result | undefined;
-  /** The outcome that an error stands for, if it does. */
+  /** The outcome that an error stands for; undefined if it stands for none. */
   readonly failure: (error: CounterfoilError, idempotencyKey: string) => Result | undefined;
 }
 
 const deadlineMsDefault = 60_000;
-/** How often a request is repeated that certainly moved no money, because the processor or the disk failed. */
+/** How often a request is repeated that failed at the processor or the disk and certainly moved no money. */
 const failuresMax = 2;
 const failing = ['processor_error', 'storage_full'];
-/** The codes without a response, or with a status of 500 or more, that prove that the request moved no money. */
+/** The codes that prove that the request moved no money, although there is no response or its status is 500 or more. */
 const movedNothing = ['connection_failed', 'overloaded', 'processor_not_configured', ...failing];
 
 /**
- * Sends a request that moves money, with the same idempotency key until its outcome is known or the time is over.
+ * Sends a request that moves money. Repeats it with the same idempotency key until its outcome is known or the time is
+ * over.
  *
- * It throws only if no request of this call can have moved money. As soon as one may have, every later error that is not
- * the outcome gives `unknown`: a request whose response was lost may also be executed late.
+ * It throws only if no request of this call can have moved money. Once a request may have, every later error that is
+ * not the outcome gives `unknown`, because a request whose response was lost may also be executed late.
  */
 export async function settle<Body, Result>(
   http: Http,
@@ -106,8 +107,8 @@ export function clientSecretOf({ headers }: { readonly headers: Headers | undefi
 }
 
 /**
- * Whether the payment that an error names still has no outcome. Only a publishable key gets the secret that reads it, which
- * counts as no charge; once the payment has an outcome, the same request returns it.
+ * Whether the payment that an error names still has no outcome. Only a publishable key gets the secret for this
+ * look-up, which does not count as a charge. Once the payment has an outcome, repeating the request returns it.
  */
 async function isOpen(http: Http, call: Call, { headers }: CounterfoilError): Promise<boolean> {
   const secret = clientSecretOf({ headers });
@@ -124,11 +125,12 @@ async function isOpen(http: Http, call: Call, { headers }: CounterfoilError): Pr
   return found?.body.status === 'calling' || found?.body.status === 'in_doubt';
 }
 
-/** Whether the money may have moved, or may move yet, although this request returned an error. */
+/** Whether the money may have moved, or may still move, although this request returned an error. */
 function mayMove({ code, status }: CounterfoilError, givenKey: string | undefined): boolean {
   if (status >= 400 && status < 500) return code === 'idempotency_key_in_use';
-  // The first request with a key is `unavailable` only if nothing was reserved; otherwise it is 504. A repeated one can fail
-  // while the service looks up the first, or prolongs the time in which that may be charged.
+  // The first request with a key is `unavailable` only if nothing was reserved; otherwise the response is 504. A
+  // repeated request can also fail while the service looks up the first one, or extends the time in which the first may
+  // be charged.
   if (code === 'unavailable') return givenKey !== undefined;
   return !movedNothing.includes(code);
 }

@@ -17,7 +17,7 @@ export interface SignInRequest {
   readonly provider: IdentityProvider;
   /** The name of the integration. */
   readonly integration: string;
-  /** One of its `return_urls`, character by character. */
+  /** One of the integration's `return_urls`, character by character. */
   readonly returnUrl: string;
 }
 
@@ -54,16 +54,19 @@ interface TokenBody {
   readonly expires_in: number;
 }
 
-/** Begun sign-ins that are kept, of as many tabs with one storage. */
+/** Sign-ins under way that are stored, of as many tabs with the same storage. */
 const pendingMax = 5;
-/** An access token that is valid for a shorter time is refreshed first. */
+/** An access token that is valid for less than this time is refreshed first. */
 const remainingMsMin = 60_000;
-/** Browsers show what another tab has stored a moment after that tab has released its lock. */
+/**
+ * After a wait for the lock: how long another tab's stored tokens may take to appear here. Browsers show them a moment
+ * after that tab has released its lock.
+ */
 const otherTabMsMax = 1_000;
-/** The same, where the lock was free: the other tab may have released it just before. */
+/** The same if the lock was free, because another tab may have released it just before. */
 const releasedMsMax = 100;
 const otherTabLookMs = 20;
-/** The service returns the same new tokens again for ten seconds, so a refresh is repeated within that time. */
+/** How long a refresh is repeated: for ten seconds, the service returns the same new tokens again. */
 const refreshMsMax = 4_000;
 
 /** Sign-in of an app on another origin than the service, with PKCE (RFC 7636). */
@@ -83,7 +86,7 @@ export class SignIn {
     this.#tokensKey = `counterfoil ${http.url} tokens`;
   }
 
-  /** The URL to send the browser to. The verifier is kept in the storage for `exchange`, beside those of other tabs. */
+  /** The URL to send the browser to. The verifier is stored for `exchange`, together with those of other tabs. */
   async url({ provider, integration, returnUrl }: SignInRequest): Promise<string> {
     const verifier = randomText(32);
     const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
@@ -100,10 +103,11 @@ export class SignIn {
   }
 
   /**
-   * Exchanges the code of the return URL for tokens, and stores them. A code can be used once: further calls with it return the
-   * same tokens, until `signOut`. An abort stops the wait, and not the exchange, which another call may share.
+   * Exchanges the code of the return URL for tokens, and stores them. A code can be used once. Further calls with it
+   * return the same tokens, until `signOut`. An abort stops the wait but not the exchange, which another call may
+   * share.
    *
-   * @param url where the browser has arrived
+   * @param url the URL at which the browser has arrived
    */
   async exchange(url: string | URL, { signal }: CallOptions = {}): Promise<Tokens> {
     const { searchParams } = new URL(url);
@@ -113,7 +117,7 @@ export class SignIn {
       const tokens = this.#exchangeCode(code, searchParams.get('state'));
       this.#exchange = { code, tokens };
       tokens.catch(() => {
-        // A network may be back, and a sign-in may have been started.
+        // The network may be back, or a sign-in may have been started.
         if (this.#exchange?.tokens === tokens) this.#exchange = undefined;
       });
     }
@@ -147,8 +151,8 @@ export class SignIn {
   }
 
   /**
-   * A valid access token, refreshed if it expires within a minute; undefined if nobody is signed in. Concurrent calls share
-   * one refresh, also of several tabs with the same storage, where the browser has Web Locks.
+   * A valid access token, refreshed if it expires within a minute; undefined if nobody is signed in. Concurrent calls
+   * share one refresh. If the browser has Web Locks, this also holds for several tabs with the same storage.
    */
   async accessToken(): Promise<string | undefined> {
     const tokens = await this.#read<SignedIn>(this.#tokensKey);
@@ -186,7 +190,7 @@ export class SignIn {
     });
   }
 
-  /** @param lookMs for which another tab may just have refreshed the tokens */
+  /** @param lookMs how long to wait for tokens that another tab may just have refreshed */
   async #refresh(lookMs: number): Promise<string | undefined> {
     let tokens = await this.#read<SignedIn>(this.#tokensKey);
     const giveUpAt = performance.now() + lookMs;
@@ -243,9 +247,9 @@ interface Locks {
 }
 
 /**
- * Runs one at a time across tabs (Web Locks), where there are locks.
+ * Runs one call at a time across tabs, if the browser has Web Locks.
  *
- * @param run its argument is the time for which another tab may just have done the same
+ * @param run gets the time for which to look for the result of another tab
  */
 async function exclusively<Result>(name: string, run: (lookMs: number) => Promise<Result>): Promise<Result> {
   const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {};

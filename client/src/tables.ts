@@ -9,7 +9,7 @@ export interface Item {
 }
 
 export interface StoredItem extends Item {
-  /** Changes with the item: pass it as `ifMatch` to guard a write. */
+  /** Changes whenever the item changes. Pass it as `ifMatch` to guard a write. */
   readonly etag: string;
 }
 
@@ -30,36 +30,36 @@ export interface CallOptions {
 }
 
 export interface GuardOptions extends CallOptions {
-  /** Writes only if the item still has this `etag`; otherwise throws `precondition_failed`. */
+  /** Writes only if the item still has this `etag`. Otherwise throws `precondition_failed`. */
   readonly ifMatch?: string;
 }
 
 export interface PageOptions extends CallOptions {
-  /** The largest number of items of a page, 1 to 1,000. */
+  /** The maximum number of items on a page, 1 to 1,000. */
   readonly limit?: number;
-  /** Starts after this id. */
+  /** The page starts after this id. */
   readonly after?: string;
-  /** Only items whose ids begin with this text. */
+  /** Selects only items whose ids begin with this text. */
   readonly prefix?: string;
 }
 
 export interface PutOptions extends GuardOptions {
-  /** Writes only if the table has no item with this id; otherwise throws `precondition_failed`. */
+  /** Writes only if the table has no item with this id. Otherwise throws `precondition_failed`. */
   readonly ifNew?: boolean;
 }
 
 export interface ListTables extends CallOptions {
-  /** The largest number of tables of a page, 1 to 100. */
+  /** The maximum number of tables on a page, 1 to 100. */
   readonly limit?: number;
-  /** Starts after this name. */
+  /** The page starts after this name. */
   readonly after?: string;
 }
 
 export interface TableFacts {
   readonly name: string;
-  /** Items; absent if the service stores them in DynamoDB. */
+  /** The number of items; absent if the service stores them in DynamoDB. */
   readonly count?: number;
-  /** Bytes of the items as JSON; absent like `count`. */
+  /** The bytes of the items as JSON; absent if `count` is. */
   readonly bytes?: number;
 }
 
@@ -78,7 +78,7 @@ export async function* listTables(
 }
 
 /**
- * Every item of a table as of one moment, ordered by id. `await` returns an array. `for await` returns the items one by one
+ * Every item of a table at one moment, ordered by id. `await` returns an array. `for await` yields the items one by one
  * while they arrive, without holding all of them in memory.
  */
 export interface AllItems extends PromiseLike<Item[]>, AsyncIterable<Item> {}
@@ -178,7 +178,7 @@ export class Table {
   }
 }
 
-/** One read of a whole table. Each `await` or loop sends a request of its own. */
+/** One read of a whole table. Each `await` and each loop sends a separate request. */
 class ReadOfAll implements AllItems {
   readonly #http: Http;
   readonly #call: Call;

@@ -7,7 +7,7 @@ const waitMsMax = 5_000;
 const firstWaitMs = 250;
 
 /**
- * Runs until the result, the end of the time or the abort, whichever comes first; also if `run` ignores its signal.
+ * Waits for the result, the end of the time or the abort, whichever comes first, even if `run` ignores its signal.
  * Throws `timeout` or `aborted`.
  */
 export function withinTime<Result>(
@@ -42,7 +42,7 @@ export function withinTime<Result>(
   });
 }
 
-/** Resolves after the time, or at the abort. */
+/** Resolves after the time, or when the signal aborts. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
@@ -56,7 +56,10 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** At least `Retry-After`; otherwise it doubles from attempt to attempt. Half of it is random. */
+/**
+ * The wait before the next attempt: at least `Retry-After`; otherwise it doubles with each attempt. Half of it is
+ * random.
+ */
 export function waitBefore(attempt: number, error: CounterfoilError): number {
   const own = Math.min(firstWaitMs * 2 ** Math.min(attempt, 10), waitMsMax) * (0.5 + Math.random() / 2);
   const seconds = Number(error.headers?.get('retry-after') ?? 0);

@@ -24,15 +24,15 @@ type State =
   | { readonly at: 'signed_in'; readonly session: Session }
   | { readonly at: 'failed'; readonly error: unknown };
 
-/** The page: asks who is signed in, and shows the sign-in or the views. */
+/** The page: asks the service who is signed in, and shows the sign-in or the views. */
 export function App() {
   const [state, setState] = useState<State>({ at: 'loading' });
   const load = useCallback(() => {
     const isFinishing = location.pathname === landing;
     const reading = isFinishing ? finishSignIn() : readSession();
-    // The sign-in is used up: to load its address again must not try it again.
+    // A sign-in can be used only once, so loading the page again must not repeat it.
     if (isFinishing) router.history.replace(viewBefore());
-    // The code of the view arrives while the session is asked for.
+    // The code of the view loads while the session is requested.
     void router.load();
     reading.then(
       (session) => setState({ at: 'signed_in', session }),
@@ -69,7 +69,7 @@ export function App() {
   }
 }
 
-/** The views of one session. What it has read is dropped with it. */
+/** The views of one session. The data that it has read is dropped with it. */
 function Views({
   session,
   leave,
@@ -81,7 +81,8 @@ function Views({
     () =>
       new QueryClient({
         defaultOptions: {
-          // The client repeats what may be repeated. A browser that is offline may still reach a service on its machine.
+          // The client itself repeats requests that may be repeated. A browser that is offline may still reach a
+          // service on its machine.
           queries: { retry: false, networkMode: 'always', staleTime: 1_000 },
         },
       }),
@@ -97,7 +98,7 @@ function Views({
         setError(undefined);
         signOut(session).then(
           () => leave(false),
-          // Any other failure leaves the session as it was: its cookie still works.
+          // After any other failure the session continues, because its cookie still works.
           (thrown: unknown) => (isUnauthenticated(thrown) ? leave(true) : setError(thrown)),
         );
       },

@@ -1,27 +1,27 @@
 import { CounterfoilError } from '@counterfoil/client';
 import { type Session, withToken } from './service.ts';
 
-/** Operations that the client does not have, because they are for operators. */
+/** Requests that the client does not have, because they are for operators. */
 export interface Calls {
-  /** Reads one page of a list. @param path behind the base path of the service */
+  /** Reads one page of a list. @param path the path after the base path of the service */
   page<Entry>(
     path: string,
     query: Readonly<Record<string, string>>,
     signal?: AbortSignal,
   ): Promise<Page<Entry>>;
-  /** Reads every page of a list. @param path behind the base path of the service */
+  /** Reads every page of a list. @param path the path after the base path of the service */
   list<Entry>(path: string, signal?: AbortSignal): Promise<readonly Entry[]>;
   /** Reads one object. @param path behind the base path of the service */
   read<Body>(path: string, signal?: AbortSignal): Promise<Body>;
-  /** Sends a request. @param body sent as JSON; without it, the request has none */
+  /** Sends a request. @param body sent as JSON */
   send<Body>(method: string, path: string, body?: object): Promise<Body>;
-  /** The text of a response that is not in the envelope. @param path from the root of the service */
+  /** The text of a response without the envelope. @param path from the root of the service */
   text(path: string, signal?: AbortSignal): Promise<string>;
 }
 
 interface Page<Entry> {
   readonly entries: readonly Entry[];
-  /** `after` of the next page; undefined on the last one. */
+  /** The `after` of the next page; undefined on the last page. */
   readonly next: string | undefined;
 }
 

@@ -1,2 +1,2 @@
-/** What the reader gave is not what is needed; the message says what is. */
+/** An error in what the reader has entered. The message says what is needed. */
 export class InputError extends Error {}

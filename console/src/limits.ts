@@ -1,58 +1,72 @@
 /** Limits of the console. Each name ends with its unit; each comment gives the reason for the value. */
 
-/** How often new payments are asked for: a charge is seen within a second, with time left for the request. */
+/** How often new payments are requested. A charge then appears within a second, with time left for the request. */
 export const newsMs = 300;
-/** How often the payments that are not finished are read again. */
+/** How often open payments are read again. */
 export const openPaymentsMs = 2_000;
 /** How often the health and the metrics are read. */
 export const metricsMs = 2_000;
-/** How often the backups are read: each time costs a listing of the target. */
+/** How often the backups are read. Each time, the service lists the target. */
 export const backupsMs = 5_000;
-/** How long the findings of the doctor are shown before the view asks again: each time calls the processors. */
+/**
+ * How long the findings of the doctor are shown before they are requested again. Each time, the service calls the
+ * processors.
+ */
 export const doctorMs = 60_000;
 /** Samples of a plot: ten minutes. */
 export const samplesMax = 300;
-/** Payments that one look back in time adds: some screens. */
+/** Payments that one search for older payments adds: some screens. */
 export const paymentsPerLook = 50;
-/** Payments of one window of time; a fuller window is made shorter. */
+/** Payments in one window of time. If there are more, the window is shortened. */
 export const paymentsPerWindowMax = 500;
-/** The first window that is looked at, and the shortest. */
+/** The length of the first window, and of the shortest one. */
 export const firstWindowMs = 10 * 60 * 1_000;
 export const shortestWindowMs = 1_000;
-/** Looks back in a row, while a filter matches too little, before the reader is asked whether to go on. */
+/**
+ * How many searches follow each other while a filter matches too few payments, before the reader decides whether to
+ * continue.
+ */
 export const looksInARowMax = 20;
-/** News are read again from this long before the newest payment: the clocks of several processes may differ. */
+/**
+ * New payments are read from this long before the newest known one, because the clocks of several processes may differ.
+ */
 export const clockDifferenceMs = 2_000;
-/** Payments of a page of the interface, which allows no more. */
+/** Payments on one page; the service allows no more. */
 export const paymentsPerPage = 100;
-/** Acts of a page of the audit trail; the interface allows no more. */
+/** Acts on one page of the audit trail; the service allows no more. */
 export const actsPerPage = 100;
-/** Items of a page of the interface, which allows no more. */
+/** Items on one page; the service allows no more. */
 export const itemsPerPage = 1_000;
-/** Items that an export takes before the page may do something else: some milliseconds. */
+/** Items that an export processes before the page may do something else: some milliseconds. */
 export const itemsPerPiece = 5_000;
-/** Items of a batch, and their bytes as JSON: the interface accepts no more than a body of 1 MiB. */
+/** Items in a batch, and their bytes as JSON. The service accepts a body of at most 1 MiB. */
 export const batchItemsMax = 100;
 export const batchBytesMax = 900_000;
 /** The height of a row. */
 export const rowPx = 32;
-/** Rows of a list: at `rowPx` it is nearly as high as browsers make an element (33,554,428 px in Chromium). */
+/** Rows in a list. With `rowPx`, it is nearly as high as an element can be in a browser (33,554,428 px in Chromium). */
 export const rowsMax = 1_000_000;
-/** Pages of items that are kept; one that is further away is read again when it is scrolled to. */
+/** Pages of items that are kept. A page that is further away is read again when the reader scrolls to it. */
 export const pagesKeptMax = 40;
 /** Rows below the last visible one that are already loaded. */
 export const rowsAhead = 2_000;
-/** People of a page of the interface, which allows no more. */
+/** People on one page; the service allows no more. */
 export const peoplePerPage = 100;
-/** People below the last visible one that are already loaded: some screens, as each page is a request. */
+/** People below the last visible one that are already loaded: only some screens, because each page is a request. */
 export const peopleAhead = 200;
-/** How long a deletion of several items can be taken back: time to read the bar and to reach it by keyboard. */
+/** How long a deletion of several items can be undone: enough time to read the bar and to reach it by keyboard. */
 export const undoMs = 10_000;
-/** Items that can be chosen at once: ten batches, which are deleted in some seconds. */
+/** Items that can be selected at once: ten batches, which are deleted in some seconds. */
 export const selectedItemsMax = 1_000;
-/** How often a batch is tried while others create items of it: the first one finds what the table had before. */
+/**
+ * How often a batch is tried while others create the same items. The first attempt finds the items that the table had
+ * before.
+ */
 export const createAttemptsMax = 4;
-/** How often a batch is tried while others delete items of it. */
+/** How often a batch is tried while others delete the same items. */
 export const deleteAttemptsMax = 3;
-/** Of the view that is shown again after a sign-in: the service accepts no longer address to return to. */
+/**
+ * Characters of the address of the view that appears again after a sign-in. The service accepts no longer return
+ * address.
+ */
 export const viewCharactersMax = 500;

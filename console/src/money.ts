@@ -18,14 +18,17 @@ export function written(session: Session, amount: number, currency: string): str
   }
 }
 
-/** 1050 with two decimals is `10.50`. */
+/** Writes an amount with its decimals: 1050 with two decimals is `10.50`. */
 export function plain(amount: number, decimals: number): string {
   const digits = String(amount).padStart(decimals + 1, '0');
   const point = digits.length - decimals;
   return decimals === 0 ? digits : `${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
-/** What a reader typed, in the smallest unit; undefined if it is no amount of the currency. `10,5` is 1050. */
+/**
+ * Reads what a reader typed as an amount in the smallest unit: `10,5` is 1050. Undefined if it is not an amount in this
+ * currency.
+ */
 export function parsed(text: string, decimals: number): number | undefined {
   const [, whole, fraction = ''] = /^\s*(\d{1,12})(?:[.,](\d+))?\s*$/.exec(text) ?? [];
   if (whole === undefined || fraction.length > decimals) return undefined;

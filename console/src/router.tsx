@@ -107,7 +107,7 @@ export const router = createRouter({
   defaultErrorComponent: ({ error, reset }: { readonly error: unknown; readonly reset: () => void }) => (
     <Problem error={error} again={reset} />
   ),
-  // Ids are text: a number in the address must not become one here.
+  // Ids are text, so an id in the address that looks like a number must stay text.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
     const text = new URLSearchParams(

@@ -13,14 +13,14 @@ export interface Session {
     readonly name: string | null;
   } | null;
   readonly scopes: readonly string[];
-  /** The only tables, and the only `processor/route`, that the key may use; null for all. */
+  /** The tables, and the routes as `processor/route`, that the key may use; null means all. */
   readonly tables: readonly string[] | null;
   readonly routes: readonly string[] | null;
   readonly token: string | null;
   readonly expires_at: string | null;
   readonly version: string;
   readonly base_path: string;
-  /** Who may make a table: the first item, or the settings alone. */
+  /** How a table comes to exist: with its first item, or only by the settings. */
   readonly table_policy: 'open' | 'declared';
   readonly payments: {
     readonly base_path: string;
@@ -30,13 +30,13 @@ export interface Session {
   } | null;
 }
 
-/** Where payments are made. */
+/** The address at which payments are made. */
 export interface Place {
   readonly processor: string;
   readonly route: string;
 }
 
-/** An integration that administrators sign in with. */
+/** An integration by which administrators sign in. */
 export interface OfferedIntegration {
   readonly provider: string;
   readonly name: string;
@@ -57,7 +57,7 @@ export function signIn(key: string): Promise<Session> {
   return call('POST', { body: { key } });
 }
 
-/** The integrations that administrators sign in with; none if there is no administrator. */
+/** The integrations by which administrators sign in; none if there is no administrator. */
 export async function offeredIntegrations(): Promise<readonly OfferedIntegration[]> {
   const { integrations } = await call<{ integrations: readonly OfferedIntegration[] }>('GET', {
     at: signInPath,
@@ -65,7 +65,7 @@ export async function offeredIntegrations(): Promise<readonly OfferedIntegration
   return integrations;
 }
 
-/** Begins a sign-in. @returns the address of the provider, to which the browser must go */
+/** Begins a sign-in. @returns the provider's address, to which the browser must go */
 export async function beginSignIn({ provider, name }: OfferedIntegration): Promise<string> {
   const view = location.pathname + location.search;
   const body = { provider, name, view: view.length > viewCharactersMax ? '' : view };
@@ -78,7 +78,7 @@ export function finishSignIn(): Promise<Session> {
   return call('POST', { at: `${signInPath}/session` });
 }
 
-/** The view that was open before the sign-in, from the address that the provider's response led to. */
+/** The view that was open before the sign-in, from the address to which the provider sent the browser. */
 export function viewBefore(): string {
   const view = new URLSearchParams(location.search).get('view') ?? '';
   return /^\/console(\/|\?|$)/.test(view) && !view.startsWith(landing) ? view : '/console';
@@ -101,12 +101,14 @@ export function clientOf(session: Session, onEnded: () => void): Operator {
   });
 }
 
-/** Whether the key of the session has a scope. The service decides; this only hides what it would reject. */
+/**
+ * Whether the key of the session has a scope. The service decides this; the console only hides what it would reject.
+ */
 export function may({ scopes }: Session, scope: string): boolean {
   return scopes.includes('admin') || scopes.includes(scope);
 }
 
-/** Every place whose payments the session may see. */
+/** Every processor and route whose payments the session may see. */
 export function placesOf({ payments, routes: only }: Session): readonly Place[] {
   if (payments === null) return [];
   return payments.processors
@@ -114,7 +116,7 @@ export function placesOf({ payments, routes: only }: Session): readonly Place[] 
     .filter(({ processor, route }) => only?.includes(`${processor}/${route}`) ?? true);
 }
 
-/** Headers of a request outside the client. */
+/** Headers for requests that the client does not send. */
 export function withToken(headers: HeadersInit | undefined, token: string | null): Headers {
   const sent = new Headers(headers);
   if (token !== null) sent.set('console-token', token);

@@ -8,7 +8,7 @@ export interface Connection {
   readonly session: Session;
   readonly client: Operator;
   readonly calls: Calls;
-  /** Ends the session here and at the service. */
+  /** Ends the session in this page and at the service. */
   readonly leave: () => void;
 }
 

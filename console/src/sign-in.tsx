@@ -11,8 +11,8 @@ import {
 import { texts } from './texts.ts';
 
 /**
- * Exchanges a key for a session. The key is in this form only while it is sent. There is no form where the network could read
- * the key: the service would reject it, but only after it was sent.
+ * Exchanges a key for a session. The form holds the key only until it is sent. On an address where the network could
+ * read the key, there is no form, because the service would reject the key only after it was sent.
  */
 export function SignIn({
   hasEnded,
@@ -20,7 +20,7 @@ export function SignIn({
   signedIn,
 }: {
   readonly hasEnded: boolean;
-  /** Why the sign-in that the browser comes from did not succeed. */
+  /** Why the sign-in from which the browser comes has failed. */
   readonly failure: unknown;
   readonly signedIn: (session: Session) => void;
 }) {
@@ -71,12 +71,12 @@ export function SignIn({
   );
 }
 
-/** The integrations that administrators sign in with; nothing if there are none. */
+/** The integrations by which administrators sign in; nothing if there are none. */
 function SignInWith({ failed }: { readonly failed: (error: unknown) => void }) {
   const [offered, setOffered] = useState<readonly OfferedIntegration[]>([]);
   const [isGoing, setGoing] = useState(false);
   useEffect(() => {
-    // Without an answer there is still the form for a key.
+    // If this request fails, the form for a key is still there.
     offeredIntegrations().then(setOffered, () => undefined);
   }, []);
   const go = async (integration: OfferedIntegration) => {

@@ -13,7 +13,7 @@ export const texts = {
     backups: 'Backups',
     audit: 'Audit',
   },
-  theme: { label: 'Colors', auto: 'As the system', light: 'Light', dark: 'Dark' },
+  theme: { label: 'Colors', auto: 'Same as the system', light: 'Light', dark: 'Dark' },
   loading: 'Loading …',
   signIn: {
     title: 'Sign in',
@@ -66,7 +66,7 @@ export const texts = {
     none: 'Make the first one:',
     command: (origin: string, path: string) =>
       `curl ${origin}${path} -H 'Content-Type: application/json' -d '{"amount":1050,"currency":"EUR","token":"tok_paid"}'`,
-    elsewhere: 'Payments of this service have a listener of their own, which this page cannot reach.',
+    elsewhere: 'Payments of this service have a separate listener, which this page cannot reach.',
     older: 'Search older payments',
     all: 'All payments are loaded.',
     columns: {
@@ -418,9 +418,9 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
     clientId: 'Client id',
     clientSecret: 'Client secret',
     secretAgain: 'The service shows no secret: enter the current one again, or the new one.',
-    issuerEnds: 'Another issuer signs everybody out who has signed in with this integration.',
+    issuerEnds: 'If you change the issuer, everybody who has signed in with this integration is signed out.',
     returnUrls: 'Return URLs, one to a line',
-    verify: 'Ask the provider first, and write nothing if it fails',
+    verify: 'Verify the provider first, and write nothing if that fails',
     delete: (name: string) => `Delete the integration ${name}?`,
     deleteSure:
       'Nobody can sign in with it any more, and everybody who has is signed out. This cannot be undone.',
@@ -467,7 +467,7 @@ export COUNTERFOIL_BACKUP_CONTINUOUS=5                 # seconds; without it the
       id: 'Id',
     },
     kinds: { secret: 'For servers', publishable: 'For pages: publishable, not a secret' },
-    /** What each scope allows. The argument names what a key is limited to. */
+    /** What each scope allows. The argument names the tables or routes to which the key is limited. */
     scopes: {
       'payments:create': (routes?: string) => `Makes payments${on(routes)}, and reads prices`,
       'payments:read': (routes?: string) => `Reads payments${on(routes)}`,

@@ -4,7 +4,7 @@ import { texts } from './texts.ts';
 const place = 'counterfoil-console-colors';
 const themes = ['auto', 'light', 'dark'] as const;
 
-/** Light or dark colors: those of the system, or the reader's own choice, which this browser keeps. */
+/** Light or dark colors: those of the system, or the reader's choice, which this browser remembers. */
 export function ThemeChoice() {
   const [theme, setTheme] = useState(() => localStorage.getItem(place) ?? 'auto');
   useEffect(() => {

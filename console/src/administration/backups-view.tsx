@@ -11,7 +11,7 @@ import { texts } from '../texts.ts';
 
 const { backups: words } = texts;
 
-/** The backups at the target, and how far they are. */
+/** The backups at the target, and the progress of continuous backup. */
 export default function BackupsView() {
   const { client } = useConnection();
   const { data, error, refetch } = useQuery({
@@ -64,7 +64,7 @@ function MakeButton({ isRunning, refresh }: { readonly isRunning: boolean; reado
     mutationFn: () => client.backups.make(),
     onSettled: refresh,
   });
-  // The list shows that one is being made.
+  // The list shows that a backup is being made.
   const isKnown = error instanceof CounterfoilError && error.code === 'backup_running';
   return (
     <>

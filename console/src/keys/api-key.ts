@@ -23,13 +23,16 @@ export function sentencesOf({ scopes, tables, routes, origins }: ApiKey): readon
   return origins === null ? sentences : [...sentences, texts.apiKeys.from(origins.join(', '))];
 }
 
-/** The scopes that the key of a session can give to others. */
+/** The scopes that the key of a session can give to other keys. */
 export function scopesToGive({ scopes }: Session): readonly Scope[] {
   const all = Object.keys(texts.apiKeys.scopes) as Scope[];
   return scopes.includes('admin') ? all : all.filter((scope) => scopes.includes(scope));
 }
 
-/** Whether the key of a session covers another one. The service decides; this only hides what it would reject. */
+/**
+ * Whether the key of a session covers another key. The service decides this; the console only hides what it would
+ * reject.
+ */
 export function covers(session: Session, { scopes, tables, routes }: ApiKey): boolean {
   if (session.scopes.includes('admin')) return true;
   const isWithin = (held: readonly string[] | null, asked: readonly string[] | null, domain: string) =>

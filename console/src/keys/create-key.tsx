@@ -15,7 +15,7 @@ export default function CreateKey({ close }: { readonly close: () => void }) {
     <Dialog
       title={made === undefined ? create : shown.title(made.name)}
       close={close}
-      // To close it now would lose the secret.
+      // Closing the dialog now would lose the secret.
       isHeld={isSending || made !== undefined}
     >
       {made === undefined ? (

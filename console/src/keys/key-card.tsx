@@ -7,7 +7,7 @@ import { covers, sentencesOf } from './api-key.ts';
 
 const { fields, kinds, never, own, rotate, revoke } = texts.apiKeys;
 
-/** One key: what it may do, since when and until when, and what the reader may do with it. */
+/** One key: what it may do, its times, and what the reader may do with it. */
 export function KeyCard({
   apiKey,
   change,

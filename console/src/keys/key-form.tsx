@@ -17,7 +17,10 @@ interface KeyFormProps {
   readonly created: (made: ShownApiKey) => void;
 }
 
-/** What a new key may do. It offers what the key of the session can give; what the service says of a field is shown there. */
+/**
+ * The form for a new key. It offers the rights that the key of the session can give. An error of the service appears at
+ * its field.
+ */
 export function KeyForm({ isSending, setSending, close, created }: KeyFormProps) {
   const { client, session } = useConnection();
   const [kind, setKind] = useState<'secret' | 'publishable'>('secret');
@@ -117,7 +120,7 @@ function requestOf(data: FormData, kind: 'secret' | 'publishable', scopes: reado
     ...lines('tables'),
     ...lines('routes'),
     ...lines('origins'),
-    // The field has the time of the reader's zone.
+    // The field contains a time in the reader's zone.
     ...(expires === '' ? {} : { expiresAt: new Date(expires) }),
   };
 }

@@ -18,15 +18,15 @@ type Opened = { readonly what: 'create' } | { readonly what: 'rotate' | 'revoke'
 
 const { apiKeys } = texts;
 
-/** The API keys, the newest first, each with what it may do; to create, rotate and revoke. */
+/** The API keys, newest first, each with its rights. Keys can be created, rotated and revoked here. */
 export default function KeysView() {
   const { client, session } = useConnection();
   const [opened, setOpened] = useState<Opened>();
   const { data, error, refetch } = useQuery({
     queryKey: ['keys'],
     queryFn: ({ signal }) => readKeys(client, signal),
-    // The key that a dialog makes or changes may be the one that this session needs: to find that out would close the dialog,
-    // and with it the only view of a secret.
+    // The key that a dialog changes may be the key of this session. Reading the list could then end the session, which
+    // would close the dialog and lose the only view of a secret.
     enabled: opened === undefined,
   });
   const newest = data?.toReversed() ?? [];

@@ -63,7 +63,7 @@ export default function RevokeKey({
   );
 }
 
-/** The page shows several spaces as one. */
+/** The page shows several spaces as one, so they are compared as one. */
 function shownAs(name: string): string {
   return name.replace(/\s+/g, ' ').trim();
 }

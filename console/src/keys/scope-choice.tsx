@@ -4,7 +4,7 @@ import { texts } from '../texts.ts';
 
 const { form, scopes: sentences } = texts.apiKeys;
 
-/** What a key may do, as sentences to check. The scope admin stands for all of them. */
+/** The scopes of a key, as sentences with checkboxes. The scope `admin` stands for all of them. */
 export function ScopeChoice({
   offered,
   chosen,

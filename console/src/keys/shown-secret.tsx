@@ -5,7 +5,7 @@ import { texts } from '../texts.ts';
 
 const { shown } = texts.apiKeys;
 
-/** A key that was just made, once. It is nowhere but in the state of its dialog, and is dropped with it. */
+/** Shows a new key once. Only the state of its dialog holds the key, and the key is dropped with it. */
 export function ShownSecret({
   made,
   note,

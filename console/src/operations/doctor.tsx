@@ -9,7 +9,7 @@ import { texts } from '../texts.ts';
 
 const { doctor: words } = texts;
 
-/** What `counterfoil doctor` finds, and the master keys. */
+/** The findings of `counterfoil doctor`, and the master keys. */
 export default function Doctor() {
   const { client } = useConnection();
   const { data, error, isFetching, refetch } = useQuery({

@@ -10,7 +10,7 @@ const Plots = lazy(() => import('./plots.tsx'));
 const Doctor = lazy(() => import('./doctor.tsx'));
 
 interface Ready {
-  /** What is 503 although the service is ready. */
+  /** The operations that respond with 503 although the service is ready. */
   readonly shut?: readonly string[];
 }
 

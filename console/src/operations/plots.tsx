@@ -55,7 +55,7 @@ function Plot({ measure, samples }: { readonly measure: Measure; readonly sample
         series: [{}, { stroke: accent, width: 2, spanGaps: true }],
         axes: [{ ...axis, size: 30 }, axis],
         scales: {
-          // A minute at least. Around a single point uPlot itself would put years.
+          // The axis covers at least a minute. Around a single point, uPlot would cover years.
           x: { range: ({ data: [times] }, low) => [low, Math.max(times.at(-1) ?? low, low + 60)] },
           y: { range: (_, low, high) => [Math.min(0, low), Math.max(1, high)] },
         },
@@ -84,7 +84,7 @@ function Plot({ measure, samples }: { readonly measure: Measure; readonly sample
 
 const plotPx = { width: 320, height: 140 };
 
-/** The colors of the page: a canvas knows no custom properties. */
+/** The colors of the page as values, because a canvas cannot use custom properties. */
 function colors() {
   const style = getComputedStyle(document.documentElement);
   const probe = document.createElement('span');

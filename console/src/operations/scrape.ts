@@ -1,4 +1,4 @@
-/** What is read from one scrape of `/metrics` (Prometheus text format). */
+/** The result of one scrape of `/metrics` (Prometheus text format). */
 export interface Sample {
   /** Seconds since 1970. */
   readonly at: number;
@@ -23,7 +23,7 @@ export interface Measure {
   readonly of: (now: Sample, before: Sample) => number;
 }
 
-/** A counter as a rate per second. It begins at 0 again when the service does. */
+/** A counter as a rate per second. The counter begins at 0 again when the service restarts. */
 const rateOf =
   (...names: readonly string[]): Measure['of'] =>
   (now, before) =>

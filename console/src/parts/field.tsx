@@ -12,12 +12,12 @@ export interface FieldProblem {
   readonly text: string;
 }
 
-/** The attributes of a control that say so to a screen reader. */
+/** The attributes of a control that make a screen reader announce the error. */
 export function stateOf(problem: FieldProblem | undefined) {
   return problem === undefined ? {} : { 'aria-invalid': true, 'aria-describedby': problem.id };
 }
 
-/** A control with its label, and what is wrong with it. */
+/** A control with its label and its error. */
 export function Field({
   label,
   problem,
@@ -61,7 +61,7 @@ export function Text({
   return (
     <Field label={label} problem={problem}>
       {isSecret ? (
-        // A browser fills in no password that it keeps for the console.
+        // Prevents the browser from filling in a password that it stores for the console.
         <input type="password" autocomplete="new-password" {...given} />
       ) : (
         <input autocomplete="off" {...given} />

@@ -4,7 +4,7 @@ interface Identified {
   readonly id: string;
 }
 
-/** A list of the interface, in the order of its ids. */
+/** A list of the service, in the order of its ids. */
 export interface KeysetSource<Row extends Identified> {
   /** A page of the rows after an id, or the first page; empty at the end. */
   after(id: string | undefined, signal: AbortSignal): Promise<readonly Row[]>;
@@ -13,22 +13,25 @@ export interface KeysetSource<Row extends Identified> {
 }
 
 interface Page<Row> {
-  /** The id before its first row; undefined on the first page. */
+  /** The id before the page's first row; undefined on the first page. */
   readonly after: string | undefined;
   first: number;
   length: number;
-  /** The id of its last row when it was read first. The page has what is between `after` and this, however many there are. */
+  /**
+   * The id of the page's last row when the page was first read. The page contains all rows between `after` and this id,
+   * even if their number changes.
+   */
   readonly last: string;
   /** Undefined while the page is not kept. */
   rows: readonly Row[] | undefined;
-  /** The reading of a page that was not kept. */
+  /** The request that reads the rows again. */
   reading: Promise<void> | undefined;
 }
 
 /**
- * The rows of a list as far as they have been scrolled to. Pages are read one after another, each from the last id of the one
- * before. Only those near the reader keep their rows; the others remember where they begin and end, and are read again.
- * What others have created or deleted there meanwhile moves the rows below.
+ * The rows of a list, as far as the reader has scrolled. Pages are read one after another, each from the last id of the
+ * previous page. Only pages near the visible rows keep their rows. The others remember where they begin and end, and
+ * are read again when they are needed. If rows were created or deleted in a page meanwhile, the rows below it move.
  */
 export class KeysetPages<Row extends Identified> {
   readonly #source: KeysetSource<Row>;
@@ -38,12 +41,12 @@ export class KeysetPages<Row extends Identified> {
   readonly #aborted = new AbortController();
   #isReading = false;
   #isComplete = false;
-  /** The most rows that were needed. */
+  /** The highest number of rows that was needed so far. */
   #wanted = 0;
   error: unknown;
 
   /**
-   * @param from the first id, or the one that would follow it
+   * @param from where the list begins: at this id, or at the next one that exists
    * @param changed called when there are more rows, or an error
    */
   constructor(source: KeysetSource<Row>, from: string | undefined, changed: () => void) {
@@ -65,7 +68,7 @@ export class KeysetPages<Row extends Identified> {
     return this.count >= rowsMax;
   }
 
-  /** A row; undefined while it is read again, which an error ends until `retry`. */
+  /** A row; undefined while it is read again, and after an error until `retry`. */
   at(index: number): Row | undefined {
     const page = this.#pageOf(index);
     if (page === undefined) return undefined;
@@ -73,7 +76,7 @@ export class KeysetPages<Row extends Identified> {
     return page.rows?.[index - page.first];
   }
 
-  /** Reads on until so many rows are there, or all of them. */
+  /** Reads further pages until so many rows are loaded, or all of them. */
   async need(rows: number): Promise<void> {
     this.#wanted = Math.max(this.#wanted, rows);
     if (this.#isReading || this.error !== undefined) return;
@@ -90,7 +93,7 @@ export class KeysetPages<Row extends Identified> {
     }
   }
 
-  /** Rows that are known, both ends included; pages that are not kept are read again. */
+  /** The known rows from `first` to `last`, both included. Pages that are not kept are read again. */
   async between(first: number, last: number): Promise<readonly Row[]> {
     const found: Row[] = [];
     for (let index = Math.max(0, first); index <= last; ) {
@@ -103,7 +106,7 @@ export class KeysetPages<Row extends Identified> {
     return found;
   }
 
-  /** Reads on after an error. */
+  /** Continues after an error. */
   retry(): void {
     this.error = undefined;
     this.#changed();
@@ -180,7 +183,10 @@ export class KeysetPages<Row extends Identified> {
     this.#changed();
   }
 
-  /** Drops the rows of the pages that are furthest from one; the first one, which has no id before it, is kept. */
+  /**
+   * Drops the rows of the page that is furthest from the given one. The first page stays, because there is no id before
+   * it to read it again from.
+   */
   #forget(near: number): void {
     const kept = this.#pages
       .map((_, index) => index)
@@ -206,7 +212,7 @@ export class KeysetPages<Row extends Identified> {
   }
 }
 
-/** In the order of the service, which compares the bytes of UTF-8: that is the order of the code points. */
+/** Compares in the order of the service. It compares the bytes of UTF-8, which is the order of the code points. */
 function comesAfter(one: string, other: string): boolean {
   const [ones, others] = [[...one], [...other]];
   const at = ones.findIndex((character, index) => character !== others[index]);

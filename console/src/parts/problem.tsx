@@ -7,7 +7,7 @@ interface ProblemProps {
   readonly again?: (() => void) | undefined;
 }
 
-/** An error: what happened, what to do, and the id under which the log has it. */
+/** An error: what happened, what to do, and the id under which the log has the details. */
 export function Problem({ error, again }: ProblemProps) {
   const known = error instanceof CounterfoilError ? error : undefined;
   const isInput = error instanceof InputError;

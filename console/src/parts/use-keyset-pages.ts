@@ -2,7 +2,8 @@ import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { KeysetPages, type KeysetSource } from './keyset-pages.ts';
 
 /**
- * The pages of a view, which renders again when they have more; `reload` reads them again from the beginning.
+ * The pages of a view. The view renders again when there are more rows; `reload` reads the pages again from the
+ * beginning.
  *
  * @param source the same object as long as it is the same list
  * @param ahead how many rows below the last visible one are loaded

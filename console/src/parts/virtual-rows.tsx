@@ -7,7 +7,7 @@ interface VirtualRowsProps {
   readonly label: string;
   readonly count: number;
   readonly columns: readonly ComponentChildren[];
-  /** The cells of a row; one has a link or a button. */
+  /** The cells of a row. One of them contains a link or a button. */
   readonly row: (index: number) => ComponentChildren;
   readonly name: string;
   /** Called with the last visible row. */
@@ -35,7 +35,7 @@ export function VirtualRows({ label, count, columns, row, name, reached }: Virtu
     if (index < 0 || index >= count) return;
     event.preventDefault();
     virtual.scrollToIndex(index);
-    // From the checkbox of a row to that of the next.
+    // Moves from the checkbox of a row to that of the next.
     const same = (event.target as Element).matches('input') ? 'input' : ':is(a, button)';
     requestAnimationFrame(() => {
       scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"] ${same}`)?.focus();

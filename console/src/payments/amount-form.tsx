@@ -6,14 +6,14 @@ import { texts } from '../texts.ts';
 
 interface AmountFormProps {
   readonly payment: Payment;
-  /** Of the currency. */
+  /** The decimal places of the currency. */
   readonly decimals: number;
   /** Called with an amount that can be refunded, in the smallest unit. */
   readonly chosen: (amount: number) => void;
   readonly close: () => void;
 }
 
-/** Asks how much of a payment is refunded; everything that is left, unless the reader changes it. */
+/** Asks how much of a payment is refunded. The default is everything that is left. */
 export function AmountForm({ payment, decimals, chosen, close }: AmountFormProps) {
   const { session } = useConnection();
   const left = payment.amount - payment.amount_refunded;

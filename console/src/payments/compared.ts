@@ -1,9 +1,9 @@
 import { dayOf } from './filters.ts';
 
-/** What is compared, as in the address of the view. */
+/** The processor and the period that are compared, as in the address of the view. */
 export interface Compared {
   readonly processor?: string;
-  /** Days in the zone of the reader: 2026-11-21. Without them it is the last 24 hours. */
+  /** Days in the zone of the reader: 2026-11-21. Without days, the period is the last 24 hours. */
   readonly from?: string;
   readonly to?: string;
 }
@@ -17,7 +17,7 @@ export function comparedOf(search: Readonly<Record<string, unknown>>): Compared 
   );
 }
 
-/** The period as the interface takes it. */
+/** The period for the request. */
 export function periodOf({ from, to }: Compared): { readonly from?: string; readonly until?: string } {
   const [begin, end] = [dayOf(from), dayOf(to, 1)];
   return {

@@ -1,6 +1,6 @@
 import type { Payment } from '@counterfoil/client';
 
-/** The charge on the processor's own page; undefined if it has none. */
+/** The address of the charge on the processor's dashboard; undefined if the processor has none. */
 export function dashboardUrl({ processor, charge_id }: Payment): string | undefined {
   if (charge_id === null) return undefined;
   const id = encodeURIComponent(charge_id);

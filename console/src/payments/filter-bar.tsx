@@ -3,7 +3,7 @@ import type { Place } from '../service.ts';
 import { texts } from '../texts.ts';
 import type { Filters } from './filters.ts';
 
-/** The filters of the list. They are in the address, so that a filtered list can be sent to somebody. */
+/** The filters of the list. They are in the address, so that a filtered list can be shared. */
 export function FilterBar({ places }: { readonly places: readonly Place[] }) {
   const filters = useSearch({ from: '/payments' });
   const navigate = useNavigate();

@@ -1,6 +1,6 @@
 import type { Row } from './history.ts';
 
-/** What the list shows, as in the address of the view. */
+/** The filters of the list, as in the address of the view. */
 export interface Filters {
   readonly q?: string;
   readonly status?: string;
@@ -9,7 +9,7 @@ export interface Filters {
   /** Dates in the zone of the reader: 2026-11-21. */
   readonly from?: string;
   readonly to?: string;
-  /** Amounts as the reader wrote them, in the unit of each currency. */
+  /** Amounts as the reader typed them, in the unit of each payment's currency. */
   readonly min?: string;
   readonly max?: string;
 }
@@ -24,7 +24,7 @@ export function filtersOf(search: Readonly<Record<string, unknown>>): Filters {
   );
 }
 
-/** The beginning of a day in the zone of the reader, in milliseconds since 1970; undefined if the text is no day. */
+/** The beginning of a day in the zone of the reader, in milliseconds since 1970; undefined if the text is not a day. */
 export function dayOf(text: string | undefined, days = 0): number | undefined {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text ?? '') ?? [];
   return year === undefined

@@ -14,7 +14,7 @@ export interface Row extends Payment {
   readonly route: string;
 }
 
-/** How far back the payments have been read. */
+/** Where the next search for older payments begins. */
 export interface Look {
   /** Milliseconds since 1970. */
   readonly before: number;
@@ -23,7 +23,7 @@ export interface Look {
 
 export interface Past {
   readonly rows: readonly Row[];
-  /** The next look back; undefined if there is nothing older. */
+  /** The next search; undefined if there are no older payments. */
   readonly next: Look | undefined;
 }
 
@@ -38,8 +38,9 @@ export function firstLook(): Look {
 }
 
 /**
- * Payments from a time backwards, newest first. The interface lists them oldest first, from any time on: this reads one window
- * of time after another, and makes the windows longer where there are few payments, and shorter where there are many.
+ * Payments from a time backwards, newest first. The service lists payments only forwards, from any time on. So this
+ * reads one window of time after another. The windows become longer if there are few payments, and shorter if there are
+ * many.
  */
 export async function lookBack(reading: Reading, look: Look): Promise<Past> {
   const beginning = await oldestOf(reading);
@@ -47,7 +48,7 @@ export async function lookBack(reading: Reading, look: Look): Promise<Past> {
   let { before, windowMs } = look;
   while (before > beginning) {
     const from = before - windowMs;
-    // The shortest window is read whole, however many payments it has.
+    // The shortest window is always read whole, even if it has many payments.
     const rowsMax = windowMs > shortestWindowMs ? paymentsPerWindowMax : Number.POSITIVE_INFINITY;
     const found = await windowOf(reading, from, before, rowsMax);
     if (found === undefined) {
@@ -62,18 +63,18 @@ export async function lookBack(reading: Reading, look: Look): Promise<Past> {
   return { rows: newestFirst(rows), next: before > beginning ? { before, windowMs } : undefined };
 }
 
-/** The payments since the newest that is known. @param since milliseconds since 1970 */
+/** The payments since the newest known one. @param since milliseconds since 1970 */
 export async function newsSince({ client, places, signal }: Reading, since: number): Promise<readonly Row[]> {
   const found = places.map((place) => listFrom(client, place, since - clockDifferenceMs, signal));
   return newestFirst((await Promise.all(found)).flat());
 }
 
-/** Merges payments; of one id the later argument is the newer. */
+/** Merges payments. If an id occurs twice, the later argument is newer. */
 export function merged(...lists: readonly (readonly Row[])[]): readonly Row[] {
   return newestFirst([...new Map(lists.flat().map((row) => [row.id, row])).values()]);
 }
 
-/** Ids sort by the time of the payment. */
+/** Sorts by id, because ids sort by the time of the payment. */
 function newestFirst(rows: readonly Row[]): readonly Row[] {
   return rows.toSorted((one, other) => (one.id < other.id ? 1 : -1));
 }
@@ -103,7 +104,7 @@ async function windowOf(
   return found.some(({ length }) => length >= rowsMax) ? undefined : found.flat();
 }
 
-/** Payments of one route from a time on, up to another one or to `rowsMax`, and without either all of them. */
+/** Payments of one route from a time on, up to another time, and up to `rowsMax` if it is given. */
 async function listFrom(
   client: Counterfoil,
   place: Place,

@@ -56,7 +56,7 @@ interface FoundProps {
 
 function Found({ payment, route, changed }: FoundProps) {
   const { session } = useConnection();
-  // The payment as it was when its dialog was opened.
+  // The payment as it was when the dialog was opened.
   const [refunded, setRefunded] = useState<Payment>();
   const left = payment.amount - payment.amount_refunded;
   const canRefund = payment.status === 'succeeded' && left > 0 && may(session, 'payments:refund');

@@ -15,7 +15,7 @@ import type { Row } from './history.ts';
 import { useHistory } from './use-history.ts';
 
 const api = getRouteApi('/payments');
-/** A screen of matching payments is enough until the reader scrolls. */
+/** Enough matching payments for one screen, until the reader scrolls. */
 const matchesWanted = 40;
 
 export default function PaymentsView() {
@@ -106,7 +106,7 @@ function NoPayments() {
   );
 }
 
-/** Reads older payments while too few match, up to `looksInARowMax` times, and when the reader nears the end. */
+/** Reads older payments while too few match, up to `looksInARowMax` times, and when the reader scrolls near the end. */
 function useLookAhead(shown: number, filters: Filters, past: ReturnType<typeof useHistory>['past']) {
   const looks = useRef(0);
   const wanted = useRef(matchesWanted);

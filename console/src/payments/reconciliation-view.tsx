@@ -11,7 +11,7 @@ import { type Comparison, useReconciliation } from './use-reconciliation.ts';
 
 const { reconciliation: words } = texts;
 
-/** What the records of a processor have and ours do not, and the other way round. */
+/** The differences between our payments and the records of a processor. */
 export default function ReconciliationView() {
   const { session, client } = useConnection();
   const compared = useSearch({ from: '/reconciliation' });

@@ -22,8 +22,9 @@ type Step =
   | { readonly at: 'failed'; readonly error: unknown };
 
 /**
- * Refunds a payment or a part of it: the amount, then a confirmation. One dialog refunds at most once, and cannot be closed
- * while it does. A refund without a known outcome is repeated as it was before there can be another one.
+ * Refunds a payment or a part of it: first the amount, then a confirmation. One dialog refunds at most once, and cannot
+ * be closed meanwhile. If the outcome of a refund is unknown, it must be repeated unchanged before another refund is
+ * possible.
  */
 export default function RefundDialog({ payment, route, changed, close }: RefundDialogProps) {
   const { client, session } = useConnection();
@@ -49,7 +50,7 @@ export default function RefundDialog({ payment, route, changed, close }: RefundD
       if (result.status !== 'unknown') endAttempt(paymentId);
       setStep({ at: 'done', amount, result });
     } catch (error) {
-      // The client throws only if this call moved no money. An earlier one with this key may have.
+      // The client throws only if this call has moved no money. An earlier call with this key may have moved it.
       if (!isRepeated) endAttempt(paymentId);
       setStep({ at: 'failed', error });
     }
@@ -87,7 +88,7 @@ export default function RefundDialog({ payment, route, changed, close }: RefundD
   );
 }
 
-/** Asks whether the money shall move. What began before it was shown does not answer it: a held key, a double click. */
+/** Asks for a confirmation before money moves. A held key or a double click that began earlier does not confirm it. */
 function Confirmation({
   amount,
   isAgain,

@@ -1,7 +1,7 @@
 import { Command } from '../parts/empty.tsx';
 import { texts } from '../texts.ts';
 
-/** What a person does about a payment whose outcome the service could not find out. */
+/** The steps for a person to end a payment whose outcome the service could not find out. */
 export function ReviewSteps({ id }: { readonly id: string }) {
   const { steps, lookUp, charged, notCharged, resolve } = texts.review;
   return (

@@ -5,7 +5,7 @@ import { Time } from '../parts/time.tsx';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
 
-/** What has become of a payment: its request, its outcome, the item that it made, its refunds and disputes. */
+/** The history of a payment: its request, its outcome, the item that it made, its refunds and disputes. */
 export function Timeline({ payment }: { readonly payment: Payment }) {
   const { session } = useConnection();
   const amountOf = (amount: number) => written(session, amount, payment.currency);

@@ -5,7 +5,7 @@ import type { Place } from '../service.ts';
 import { useConnection } from '../session.tsx';
 import { firstLook, lookBack, merged, newsSince, type Row } from './history.ts';
 
-/** Payments that no reader must watch any more. */
+/** The states of payments that have ended, and so are not read again. */
 const ended = new Set(['succeeded', 'declined']);
 
 /** All payments that were read so far, newest first, kept up to date while the page is visible. */
@@ -22,7 +22,7 @@ export function useHistory(places: readonly Place[]) {
   });
   const known = useMemo(() => (past.data?.pages ?? []).map(({ rows }) => rows), [past.data]);
   const newsKey = ['payments', 'news', places];
-  /** What is newer than the past: new payments, and how open ones have changed. */
+  /** Newer data than the past: new payments, and open payments that have changed. */
   const newsNow = () => queries.getQueryData<readonly Row[]>(newsKey) ?? [];
   const news = useQuery({
     queryKey: newsKey,
@@ -31,7 +31,7 @@ export function useHistory(places: readonly Place[]) {
       const since = newest === undefined ? Date.now() - newsMs : Date.parse(newest.created_at);
       const found = await newsSince({ client, places, signal }, since);
       const before = newsNow();
-      // The same list as before renders nothing again.
+      // An unchanged list must not render again.
       return found.every((row) => before.some((each) => isSame(each, row))) ? before : merged(before, found);
     },
     enabled: past.isSuccess,
@@ -52,7 +52,7 @@ export function useHistory(places: readonly Place[]) {
         ),
       );
       const changed = found.filter((row) => !open.some((each) => isSame(each, row)));
-      // Among the rows, so that a payment that has ended shows its end when nobody asks for it any more.
+      // Added to the rows, so that an ended payment still shows its end when it is no longer read.
       if (changed.length > 0) queries.setQueryData(newsKey, merged(newsNow(), changed));
       return null;
     },

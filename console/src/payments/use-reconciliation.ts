@@ -19,7 +19,7 @@ const none: Comparison = {
   error: undefined,
 };
 
-/** Compares while the view is open, and again with each attempt. Nothing without a processor. */
+/** Compares while the view is open, and again with each attempt. Does nothing without a processor. */
 export function useReconciliation(client: Operator, compared: Compared, attempt: number): Comparison {
   const [comparison, setComparison] = useState(none);
   const { processor, from, to } = compared;

@@ -24,7 +24,7 @@ export default function ApproveIntegration({
   const words = isApproved ? approval.withdrawing : approval.approving;
   const send = async () => {
     try {
-      // The client that the reader sees, not one that has just taken its place.
+      // The client that the reader sees. The approval fails if another client has just replaced it.
       if (isApproved) await calls.send('DELETE', `${pathOf(integration)}/approval`);
       else await calls.send('PUT', `${pathOf(integration)}/approval`, { client_id, issuer });
       changed();

@@ -28,7 +28,10 @@ export default function IntegrationDialog({ integration, close, changed }: Integ
   );
 }
 
-/** Reads it again: the form replaces the whole registration, and must not bring back what the list still shows. */
+/**
+ * Reads the integration again, because the form replaces the whole registration and must not restore stale values from
+ * the list.
+ */
 function Existing({
   integration,
   close,

@@ -12,7 +12,7 @@ interface IntegrationFormProps {
   readonly saved: () => void;
 }
 
-/** The registration of an integration. What the service says of a field is shown there. */
+/** The form for the registration of an integration. An error of the service appears at its field. */
 export function IntegrationForm({ current, close, saved }: IntegrationFormProps) {
   const { calls } = useConnection();
   const [provider, setProvider] = useState(current?.provider ?? 'oidc');
@@ -115,7 +115,7 @@ function requestOf(
     IDP_CLIENT_SECRET: text('IDP_CLIENT_SECRET'),
     ...(provider === 'oidc' ? { IDP_ISSUER: text('IDP_ISSUER') } : {}),
     return_urls: text('return_urls').split(/\s+/).filter(Boolean),
-    // The form does not show them; without them, the default ones would replace those of the registration.
+    // The form does not show the scopes. Without them, the default scopes would replace those of the registration.
     ...(current === undefined ? {} : { scopes: current.scopes }),
   };
   return [current === undefined ? 'POST' : 'PUT', `${path}?verify=${data.get('verify') === 'on'}`, body];

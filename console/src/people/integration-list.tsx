@@ -20,7 +20,10 @@ interface Opened {
 
 const { approval } = texts.integration;
 
-/** The sign-in integrations, each with the address that its provider must know, and a link to try it; to add, edit, approve for this console and delete. */
+/**
+ * The sign-in integrations, each with the address that its provider must know and a link to try it. They can be added,
+ * edited, approved for this console and deleted here.
+ */
 export function IntegrationList() {
   const { calls, session } = useConnection();
   const [opened, setOpened] = useState<Opened>();

@@ -4,7 +4,7 @@ import { texts } from '../texts.ts';
 import { IntegrationList } from './integration-list.tsx';
 import { People } from './people.tsx';
 
-/** The integrations, and who has signed in by them. */
+/** The integrations, and the people who have signed in by them. */
 export default function PeopleView() {
   const { session } = useConnection();
   return (

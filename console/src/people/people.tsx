@@ -18,7 +18,7 @@ const PersonDialog = lazy(() => import('./person-dialog.tsx'));
 
 const { columns, loaded, none, users } = texts.people;
 
-/** Everybody who has signed in, in the order of their ids, as far as they are scrolled to. */
+/** Everybody who has signed in, in the order of their ids, as far as the reader has scrolled. */
 export function People() {
   const { from } = api.useSearch();
   const [opened, setOpened] = useState<User>();
@@ -71,7 +71,7 @@ function Row({ user, open }: { readonly user: User | undefined; readonly open: (
   );
 }
 
-/** Begins the rows at an id, which the audit and the tokens of apps (`sub`) have. */
+/** Begins the rows at an id. The audit and the tokens of apps (`sub`) contain these ids. */
 function JumpForm({ from }: { readonly from: string | undefined }) {
   const navigate = useNavigate();
   const submit = (event: SubmitEvent) => {
@@ -102,7 +102,7 @@ function usePeople(): KeysetSource<User> {
         try {
           return await calls.read<User>(`/v3/users/${encodeURIComponent(id)}`, signal);
         } catch (error) {
-          // The id is only where the rows begin.
+          // The id only determines where the rows begin.
           if (error instanceof CounterfoilError && error.code === 'user_not_found') return undefined;
           throw error;
         }

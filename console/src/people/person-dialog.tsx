@@ -11,7 +11,7 @@ import { nameOf, type PersonSession, type User } from './person.ts';
 
 const { people } = texts;
 
-/** One person, with their sessions; ends all of them, after a confirmation. */
+/** One person with their sessions. All sessions can be ended, after a confirmation. */
 export default function PersonDialog({ user, close }: { readonly user: User; readonly close: () => void }) {
   const { calls, session } = useConnection();
   const [isEnding, setEnding] = useState(false);

@@ -4,7 +4,7 @@ export interface User {
   readonly issuer: string;
   readonly subject: string;
   readonly provider: string;
-  /** Of the last sign-in. */
+  /** From the last sign-in. */
   readonly integration: string;
   readonly name?: string;
   readonly email?: string;

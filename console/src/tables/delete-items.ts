@@ -3,15 +3,15 @@ import { batchItemsMax, deleteAttemptsMax } from '../limits.ts';
 
 export interface Deleted {
   readonly deleted: number;
-  /** Items that somebody else has changed since the reader saw them. They stay. */
+  /** Items that stay, because somebody has changed them since the reader saw them. */
   readonly changed: number;
 }
 
 /**
- * Deletes items that are still as the reader saw them, in batches, each of which is deleted whole or not at all.
+ * Deletes items in batches, if they are still as the reader saw them. A batch is deleted whole or not at all.
  *
- * A batch has no `If-Match`. So the items are read once more right before it: what somebody changes in the moment between the
- * two requests is deleted with the rest.
+ * A batch has no `If-Match`, so the items are read once more right before it. An item that somebody changes between
+ * these two requests is deleted too.
  *
  * @param progress called after each batch, so that a failure shows how far the deletion came
  */
@@ -38,7 +38,7 @@ async function deleteBatch(table: Pick<Table, 'get' | 'batch'>, batch: readonly 
       if (same.length > 0) await table.batch(same.map(({ id }) => ({ delete: { id } })));
       return { deleted: same.length, changed: changed.length };
     } catch (error) {
-      // Somebody else has deleted one of them after it was read; nothing was written.
+      // Somebody has deleted one of the items after it was read. Nothing was written.
       const isGone = error instanceof CounterfoilError && error.code === 'item_not_found';
       if (!isGone || attempt === deleteAttemptsMax) throw error;
     }

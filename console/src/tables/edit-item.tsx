@@ -13,7 +13,7 @@ interface EditItemProps {
   readonly ended: () => void;
 }
 
-/** Edits or deletes an item only if it is still as it was read; otherwise shows both versions. */
+/** Edits or deletes an item only if it has not changed since it was read. Otherwise shows both versions. */
 export function EditItem({ table: tableName, item, close, ended }: EditItemProps) {
   const { client, session } = useConnection();
   const table = client.table(tableName);

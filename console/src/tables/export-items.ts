@@ -16,7 +16,7 @@ const formats = {
   },
 } as const;
 
-/** The whole table as of one moment, as a file. @param progress called with the number of items so far */
+/** The whole table at one moment, as a file. @param progress called with the number of items so far */
 export async function exportItems(
   table: Table,
   format: Format,
@@ -34,7 +34,7 @@ export async function exportItems(
     pieces.push(piece);
     piece = '';
     progress(items);
-    // The page stays usable.
+    // The pause keeps the page usable.
     await new Promise((resolve) => setTimeout(resolve));
   }
   progress(items);

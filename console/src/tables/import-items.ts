@@ -10,10 +10,10 @@ export interface Imported {
 }
 
 /**
- * Writes items in batches, each of which is written whole or not at all.
+ * Writes items in batches. A batch is written whole or not at all.
  *
  * @param progress called after each batch, so that an import that fails or is stopped shows how far it came
- * @param signal stops before the next batch: the one that is being written ends first, so that what is reported is true
+ * @param signal stops before the next batch. The current batch ends first, so that the reported progress is true
  */
 export async function importItems(
   table: Pick<Table, 'get' | 'batch'>,
@@ -48,7 +48,7 @@ async function writeBatch(
       if (fresh.length > 0) await table.batch(fresh.map((item) => ({ create: item })));
       return batch.length - fresh.length;
     } catch (error) {
-      // Somebody else can create one of them after they were looked up; nothing was written.
+      // Somebody may have created one of the items after the look-up. Nothing was written.
       if (onConflict === 'stop' || !isConflict(error) || attempt === createAttemptsMax) throw error;
     }
     const stored = await Promise.all(fresh.map(({ id }) => table.get(id)));
@@ -60,7 +60,7 @@ function isConflict(error: unknown): boolean {
   return error instanceof CounterfoilError && error.code === 'item_exists';
 }
 
-/** A batch ends before an id that it has: no batch writes an item twice. */
+/** A batch ends before an id that it already has, because no batch can write an item twice. */
 function* batchesOf(items: readonly Item[]): Generator<readonly Item[]> {
   const encoder = new TextEncoder();
   let batch = new Map<string, Item>();

@@ -1,7 +1,7 @@
 import { Problem } from '../parts/problem.tsx';
 import { texts } from '../texts.ts';
 
-/** Both versions of an item that somebody else has changed while the reader edited it. */
+/** Both versions of an item that somebody has changed while the reader edited it. */
 export function Conflict({
   mine,
   theirs,
@@ -41,7 +41,7 @@ export function Conflict({
   );
 }
 
-/** What somebody else has made of an item that the reader wanted to delete. */
+/** The new version of an item that somebody has changed before the reader could delete it. */
 export function DeleteConflict({
   theirs,
   deleteTheirs,

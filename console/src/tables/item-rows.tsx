@@ -13,15 +13,15 @@ interface ItemRowsProps {
   readonly open: (id: string) => void;
   /** Undefined if the reader may not delete items. */
   readonly selection: Selection | undefined;
-  /** Ids of the items that will be deleted if nobody takes it back; undefined if there is no deletion. */
+  /** Ids of the items that will be deleted unless the reader undoes it; undefined if there is no deletion. */
   readonly leaving: ReadonlySet<string> | undefined;
   readonly deleteChosen: () => void;
 }
 
-/** Longer than any row is wide. The dialog shows the whole name. */
+/** More characters than a row can show. The dialog shows the whole name. */
 const charactersShownMax = 300;
 
-/** The rows of items: to open one, and to choose several. */
+/** The rows of items. The reader can open an item, or select several. */
 export function ItemRows({ table, pages, reached, open, selection, leaving, deleteChosen }: ItemRowsProps) {
   const { id, name } = texts.tables.itemColumns;
   const isLocked = leaving !== undefined;
@@ -76,7 +76,7 @@ export function ItemRows({ table, pages, reached, open, selection, leaving, dele
   );
 }
 
-/** Chooses one item; with Shift, all from the one before. */
+/** Selects one item; with Shift, all items from the last selected one to it. */
 function Choice({
   index,
   item,
@@ -100,7 +100,7 @@ function Choice({
       onClick={(event) => {
         if (event.shiftKey) selection.extendTo(index, index);
         else selection.toggle(index, item);
-        // The selection decides: it can be full.
+        // The selection decides whether the item is checked, because it can be full.
         event.currentTarget.checked = isChosen;
       }}
       onKeyDown={(event) => {

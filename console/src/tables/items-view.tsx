@@ -22,10 +22,10 @@ type Opened =
   | { readonly what: 'item'; readonly id: string | undefined }
   | { readonly what: 'transfer' | 'drop' };
 
-/** The items of a table, as far as they are scrolled to. */
+/** The items of a table, as far as the reader has scrolled. */
 export default function ItemsView() {
   const { table } = api.useParams();
-  // Another table is another view: a deletion that waits ends with it.
+  // Each table has its own view, so that a waiting deletion ends with it.
   return <Items key={table} table={table} />;
 }
 

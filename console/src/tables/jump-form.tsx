@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { texts } from '../texts.ts';
 
-/** Begins the rows at an id, or shows only the ids with a prefix. */
+/** Begins the rows at an id, or shows only items whose ids have a prefix. */
 export function JumpForm({
   table,
   from,

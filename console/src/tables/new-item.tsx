@@ -3,7 +3,7 @@ import { Problem } from '../parts/problem.tsx';
 import { useConnection } from '../session.tsx';
 import { texts } from '../texts.ts';
 
-/** Creates an item; without a table, in one that the reader names. */
+/** Creates an item. Without a given table, the reader names one. */
 export function NewItem({
   table,
   close,

@@ -2,7 +2,10 @@ import type { Item } from '@counterfoil/client';
 import { InputError } from '../input-error.ts';
 import { texts } from '../texts.ts';
 
-/** The items of a CSV or JSON Lines file, by the end of its name. Throws an `InputError` with the line of what is no item. */
+/**
+ * The items of a CSV or JSON Lines file; the end of its name decides which. Throws an `InputError` with the number of a
+ * line that is not an item.
+ */
 export async function itemsOf(file: File): Promise<readonly Item[]> {
   const text = textOf(await file.arrayBuffer());
   return /\.csv$/i.test(file.name) ? fromCsv(text) : fromLines(text);
@@ -20,7 +23,7 @@ function decoded(bytes: ArrayBuffer | Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
-/** A line feed is part of no other character in UTF-8, so each line can be decoded by itself. */
+/** In UTF-8, a line feed is never part of another character, so each line can be decoded by itself. */
 function lineThatIsNotUtf8(bytes: Uint8Array): number {
   for (let line = 1, first = 0; ; line++) {
     const feed = bytes.indexOf(0x0a, first);
@@ -71,8 +74,8 @@ function itemOf(line: string, number: number): Item {
 }
 
 /**
- * Whether a line of JSON is an object of two strings. `JSON.parse` keeps the last of equal keys: an item with other fields, or with
- * one of them twice, would be written without what it drops.
+ * Whether a line of JSON is an object of two strings. Checked on the text, because `JSON.parse` keeps only the last of
+ * equal keys, and a repeated field would be lost without notice.
  */
 function hasTwoStrings(line: string): boolean {
   return /^\s*\{\s*:\s*,\s*:\s*\}\s*$/.test(line.replace(/"(?:[^"\\]|\\.)*"/g, ''));

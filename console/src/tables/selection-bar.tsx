@@ -10,11 +10,11 @@ interface SelectionBarProps {
   readonly deletion: ReturnType<typeof useDeletion>;
 }
 
-/** What is chosen, its deletion while it can be undone, and what has become of it. */
+/** The selected items, their deletion while it can be undone, and its result. */
 export function SelectionBar({ selection, deletion }: SelectionBarProps) {
   const bar = useRef<HTMLDivElement>(null);
   const { state } = deletion;
-  // What was pressed is gone or disabled: the next button of the bar has the focus.
+  // The button that was pressed is gone or disabled, so the next button of the bar gets the focus.
   // biome-ignore lint/correctness/useExhaustiveDependencies: each state has other buttons
   useEffect(() => {
     const { activeElement } = document;
@@ -22,7 +22,7 @@ export function SelectionBar({ selection, deletion }: SelectionBarProps) {
       bar.current?.querySelector('button')?.focus({ preventScroll: true });
     }
   }, [state.at]);
-  // It lies over the rows, so that they stay where they are.
+  // The bar covers rows instead of moving them.
   if (state.at === 'none' && selection.items.size === 0) return null;
   return (
     <div class="selection" ref={bar}>
@@ -72,7 +72,7 @@ function textOf({ selection, deletion: { state } }: SelectionBarProps): string {
   }
 }
 
-/** The seconds that are left. Not for screen readers, which would read each of them. */
+/** The seconds that are left. Hidden from screen readers, which would read every second aloud. */
 function Countdown() {
   const [left, setLeft] = useState(undoMs / 1_000);
   useEffect(() => {

@@ -15,8 +15,8 @@ interface TransferDialogProps {
 }
 
 /**
- * Exports a table to a file, and imports items from one, with progress. While it runs, only its Stop ends it, so that no stray
- * click leaves a half-imported file behind unseen.
+ * Exports a table to a file, and imports items from a file, with progress. While it runs, only its Stop button ends it,
+ * so that a stray click cannot leave a half-imported file unnoticed.
  */
 export default function TransferDialog({ table: name, close, changed }: TransferDialogProps) {
   const { client, session } = useConnection();

@@ -11,11 +11,11 @@ export type DeletionState =
   | { readonly at: 'failed'; readonly result: Deleted; readonly error: unknown };
 
 /**
- * Deletes items after `undoMs`, in which the reader can take it back.
+ * Deletes items after `undoMs`. Until then, the reader can undo the deletion.
  *
- * Nothing is sent before that. The other way, to delete at once and to write the items back, could bring back an old version, or
- * meet an item that somebody has made under the same id; and with the page, the only copy would be gone. So leaving the table or
- * closing the page keeps the items, and the bar says so.
+ * Nothing is sent before that. The alternative is to delete at once and to write the items back. But it could restore
+ * an old version, it could find that somebody has made an item with the same id, and closing the page would lose the
+ * only copy. So leaving the table or closing the page keeps the items, and the bar says so.
  *
  * @param ended called when items may have been deleted
  */
@@ -52,7 +52,7 @@ export function useDeletion(tableName: string, ended: () => void) {
     runNow: () => {
       if (state.at === 'waiting') void run(state.items);
     },
-    /** Takes a deletion back that waits, or hides the outcome of one. */
+    /** Cancels a waiting deletion, or hides the result of a deletion. */
     dismiss: () => {
       stop();
       setState({ at: 'none' });

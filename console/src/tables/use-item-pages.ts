@@ -7,7 +7,7 @@ import { useConnection } from '../session.tsx';
 
 export type ItemPages = KeysetPages<Item>;
 
-/** The items of a table, from an id on, or only those whose ids have a prefix. */
+/** The items of a table from an id on, or only those whose ids have a prefix. */
 export function useItemPages(table: string, from: string | undefined, prefix: string | undefined) {
   const { client } = useConnection();
   const source = useMemo<KeysetSource<Item>>(() => {

@@ -5,13 +5,16 @@ import type { ItemPages } from './use-item-pages.ts';
 
 type Items = ReadonlyMap<string, Item>;
 interface Chosen {
-  /** Where they were chosen: other rows begin without a selection, so that nobody deletes what is out of sight. */
+  /**
+   * The rows among which the items were selected. Other rows begin without a selection, so that nobody deletes items
+   * that are out of sight.
+   */
   readonly from: ItemPages;
   readonly items: Items;
   readonly isCut: boolean;
 }
 
-/** The items that the reader has chosen, as they were then. At most `selectedItemsMax`. */
+/** The items that the reader has selected, as they were then; at most `selectedItemsMax`. */
 export function useSelection(pages: ItemPages) {
   const [chosen, setChosen] = useState<Chosen>();
   const anchor = useRef<{ readonly pages: ItemPages; readonly index: number } | undefined>(undefined);
@@ -31,7 +34,7 @@ export function useSelection(pages: ItemPages) {
   );
   return {
     items,
-    /** Whether more were chosen than the selection can hold. */
+    /** Whether the reader has tried to select more items than the selection can hold. */
     isCut: current?.isCut ?? false,
     toggle: (index: number, item: Item) => {
       anchor.current = { pages, index };
@@ -43,7 +46,7 @@ export function useSelection(pages: ItemPages) {
         isCut: items.size === selectedItemsMax && all.size === items.size,
       });
     },
-    /** Adds the rows from the one that was chosen last, or from another one if none was. */
+    /** Adds the rows from the one that was selected last, or, if there is none, from the given one. */
     extendTo: (index: number, otherwise: number) => {
       const start = anchor.current?.pages === pages ? anchor.current.index : otherwise;
       anchor.current = { pages, index: start };

@@ -97,7 +97,8 @@ export class KeyRing {
   }
 
   /**
-   * Stores the last use, at most once per `apiKeyUseNotedMs` and in the background. If a write fails, a later use is stored.
+   * Stores the last use of a key in the background, at most once per `apiKeyUseNotedMs`. If a write fails, a later use
+   * is stored.
    * @param at in milliseconds of `performance.now()`
    */
   noteUse(id: string, at: number): void {
