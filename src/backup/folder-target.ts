@@ -24,7 +24,7 @@ import { asBackupFailure, type BackupTarget, type TargetFile } from './target.ts
 /** The file system has no hard links. */
 const noLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
-/** A folder with backups. Each process writes in a folder of its own within it, and moves finished files out of that. */
+/** A folder with backups. Each process writes in its own folder within it, and moves finished files out. */
 export class FolderTarget implements BackupTarget {
   readonly name: string;
   readonly drafts: string;
@@ -36,8 +36,8 @@ export class FolderTarget implements BackupTarget {
   }
 
   async prepare(): Promise<void> {
-    await this.#try(() => {
-      // Not with its parents: a backup belongs on the disk that was to be mounted there.
+    await this.#translateErrors(() => {
+      // Its parents are not made: a backup belongs on the disk that was to be mounted there.
       if (!existsSync(this.name)) {
         mkdirSync(this.name, { mode: 0o700 });
         flush(dirname(this.name));
@@ -46,14 +46,14 @@ export class FolderTarget implements BackupTarget {
     });
   }
 
-  /** Not while another process is writing here: the file may be the half of its backup. */
+  /** False while another process is writing here: the file may be a part of its backup. */
   isAbandoned(): boolean {
     return !hasLiveDrafts(this.name);
   }
 
   async list(): Promise<readonly TargetFile[]> {
     if (!existsSync(this.name)) throw new SettingsError([`${this.name}: there is no such folder`]);
-    return this.#try(() =>
+    return this.#translateErrors(() =>
       readdirSync(this.name)
         .sort()
         .flatMap((name) => {
@@ -64,7 +64,7 @@ export class FolderTarget implements BackupTarget {
   }
 
   async get(name: string): Promise<AsyncIterable<Uint8Array> | undefined> {
-    return this.#try(async () => {
+    return this.#translateErrors(async () => {
       const file = await open(join(this.name, name), 'r').catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return undefined;
         throw error;
@@ -74,7 +74,7 @@ export class FolderTarget implements BackupTarget {
   }
 
   async sizeOf(name: string): Promise<number | undefined> {
-    return this.#try(() => statSync(join(this.name, name), { throwIfNoEntry: false })?.size);
+    return this.#translateErrors(() => statSync(join(this.name, name), { throwIfNoEntry: false })?.size);
   }
 
   async put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'> {
@@ -86,11 +86,11 @@ export class FolderTarget implements BackupTarget {
   }
 
   async putFile(name: string, path: string): Promise<void> {
-    await this.#try(() => putInPlace(path, join(this.name, name)));
+    await this.#translateErrors(() => putInPlace(path, join(this.name, name)));
   }
 
   async remove(names: readonly string[]): Promise<void> {
-    await this.#try(() => {
+    await this.#translateErrors(() => {
       for (const name of names) rmSync(join(this.name, name), { force: true });
       if (names.length > 0) flush(this.name);
     });
@@ -100,15 +100,15 @@ export class FolderTarget implements BackupTarget {
     rmSync(this.drafts, { recursive: true, force: true });
   }
 
-  /** Writes and flushes a file, and then has it put to its place. */
+  /** Writes and flushes a file, and then puts it in its place. */
   #withDraft<Result>(
     name: string,
     bytes: Uint8Array,
     put: (draft: string, to: string) => Result,
   ): Promise<Result> {
-    return this.#try(() => {
+    return this.#translateErrors(() => {
       const draft = join(this.drafts, name);
-      // Not with its parents: without its disk, the target would be made anew on the disk below, and what is sent be lost to it.
+      // Its parents are not made: if the target's disk is not mounted, the files would go to the disk below it, and be lost.
       if (!existsSync(this.drafts)) mkdirSync(this.drafts, { mode: 0o700 });
       try {
         writeFlushed(draft, bytes);
@@ -120,7 +120,7 @@ export class FolderTarget implements BackupTarget {
     });
   }
 
-  /** A link, unlike a rename, leaves a file of this name alone. @returns whether there was none */
+  /** Links, because a rename would replace a file of this name. @returns whether there was no such file */
   #link(draft: string, to: string): boolean {
     try {
       linkSync(draft, to);
@@ -136,7 +136,7 @@ export class FolderTarget implements BackupTarget {
     return true;
   }
 
-  async #try<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  async #translateErrors<Result>(work: () => Result | Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BackupFailed } from './target.ts';
 
-/** Attempts of a request to a distant target, with growing pauses between them: some seconds in all. */
+/** Attempts of a request to a distant target. With growing pauses between them they take some seconds. */
 export const attemptsMax = 4;
-/** The pause before a broken download goes on, multiplied by the breaks in a row. */
+/** The pause before a broken download continues, multiplied by the number of consecutive breaks. */
 const resumePauseMs = 200;
-
-/** What S3, its SDK and the network report becomes a sentence for the operator. */
 
 const full: ReadonlySet<string> = new Set([
   'InsufficientStorage',
@@ -28,6 +26,7 @@ interface ApiError extends Error {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
+/** Turns an error of S3, its SDK or the network into a sentence for the operator. */
 export function asS3Failure(error: unknown, target: string): unknown {
   if (error instanceof BackupFailed || !(error instanceof Error)) return error;
   const { name, code = name } = error as ApiError;
@@ -54,28 +53,28 @@ function describeFailure(error: Error, name: string, code: string): string {
 
 interface Opened {
   readonly pieces: AsyncIterable<Uint8Array>;
-  /** Identifies the content, so that a resumed download does not go on in another one. */
+  /** Identifies the content, so that a resumed download does not continue in another one. */
   readonly etag: string | undefined;
 }
 
 /**
- * A download that goes on where it broke off. Gives up after `attemptsMax` breaks without a byte between them.
+ * A download that resumes after a break. Gives up after `attemptsMax` breaks without a byte between them.
  *
  * @param open opens the object from an offset on
- * @param asS3Failure makes an error of the operator out of the last one
+ * @param translate turns the last error into one for the operator
  */
-export async function resumed(
+export async function downloadResumably(
   open: (from: number, etag: string | undefined) => Promise<Opened>,
-  asS3Failure: (error: unknown) => unknown,
+  translate: (error: unknown) => unknown,
 ): Promise<AsyncIterable<Uint8Array>> {
   const first = await open(0, undefined);
-  return rest(first, open, asS3Failure);
+  return resume(first, open, translate);
 }
 
-async function* rest(
+async function* resume(
   first: Opened,
   open: (from: number, etag: string | undefined) => Promise<Opened>,
-  asS3Failure: (error: unknown) => unknown,
+  translate: (error: unknown) => unknown,
 ): AsyncIterable<Uint8Array> {
   let at = 0;
   let failures = 0;
@@ -91,7 +90,7 @@ async function* rest(
       return;
     } catch (error) {
       opened = undefined;
-      if (++failures >= attemptsMax) throw asS3Failure(error);
+      if (++failures >= attemptsMax) throw translate(error);
       await sleep(resumePauseMs * failures);
     }
   }

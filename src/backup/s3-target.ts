@@ -10,31 +10,31 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { defined } from '../defined.ts';
-import { asS3Failure, attemptsMax, hasStatus, resumed } from './s3-requests.ts';
+import { asS3Failure, attemptsMax, downloadResumably, hasStatus } from './s3-requests.ts';
 import { mapWithConcurrency, requestsAtOnceMax } from './small-files.ts';
 import type { BackupTarget, TargetFile } from './target.ts';
 
-/** A connection to a target that takes longer does not come about. */
+/** Time to connect to a target. */
 const connectMsMax = 5_000;
-/** A target that sends and takes nothing for so long hangs; a slow one always moves some bytes in it. */
+/** After this silence a target counts as hung: even a slow one moves some bytes in this time. */
 const idleMsMax = 30_000;
-/** Bytes of a part of a large upload: S3 takes no smaller parts than 5 MiB. */
+/** Bytes of a part of a large upload: S3 accepts no parts smaller than 5 MiB. */
 const partBytesMin = 8 * 1024 * 1024;
-/** S3 takes 10,000 parts; the rest is a margin. */
+/** S3 accepts 10,000 parts; the rest is a margin. */
 const partsMax = 9_000;
-/** Parts that are sent at once: with their bytes, the memory of an upload. */
+/** Parts that are sent concurrently. Times their bytes, this is the memory of an upload. */
 const partsAtOnceMax = 3;
-/** A file in a bucket that no manifest lists is left over from a killed backup when it is so old: no upload takes longer. */
+/** An older file that no manifest lists is left over from a killed backup: no upload takes longer. */
 const abandonedMs = 24 * 60 * 60 * 1_000;
 
 export interface S3Settings {
-  /** Origin of the S3 API; the default is that of the region, or AWS_ENDPOINT_URL_S3. */
+  /** Origin of the S3 API; by default that of the region, or AWS_ENDPOINT_URL_S3. */
   readonly endpoint?: string | undefined;
   /** The default comes from the SDK's own chain (`AWS_REGION`, a profile). */
   readonly region?: string | undefined;
-  /** Whether the bucket is the first segment of the path; the default is yes with an endpoint, as most other servers need it. */
+  /** Whether the bucket is the first segment of the path. By default `on` with an endpoint, because most other servers need it. */
   readonly pathStyle?: 'on' | 'off' | undefined;
-  /** After this silence a request counts as hung; the limit of the same name by default. */
+  /** After this silence a request counts as hung; the bound of the same name by default. */
   readonly idleMsMax?: number;
 }
 
@@ -49,7 +49,7 @@ export class S3Target implements BackupTarget {
   readonly #client: S3Client;
   readonly #bucket: string;
   readonly #prefix: string;
-  /** Whether the server knows conditional writes; some reject the header. */
+  /** Whether the server supports conditional writes. Some servers reject the header. */
   #isConditional = true;
 
   /** @param url `s3://bucket` or `s3://bucket/prefix` */
@@ -65,12 +65,12 @@ export class S3Target implements BackupTarget {
   }
 
   async prepare(): Promise<void> {
-    await this.#try(() => this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket })));
+    await this.#translateErrors(() => this.#client.send(new HeadBucketCommand({ Bucket: this.#bucket })));
   }
 
   async list(): Promise<readonly TargetFile[]> {
     const files: TargetFile[] = [];
-    await this.#try(async () => {
+    await this.#translateErrors(async () => {
       const within = { Bucket: this.#bucket, Prefix: this.#prefix, Delimiter: '/' };
       for await (const { Contents = [] } of paginateListObjectsV2({ client: this.#client }, within))
         for (const { Key = '', Size = 0, LastModified } of Contents)
@@ -83,14 +83,14 @@ export class S3Target implements BackupTarget {
     return files.sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** The upload of a backup takes hours at most, and its manifest follows at once. */
+  /** An upload takes hours at most, and its manifest follows at once. */
   isAbandoned({ writtenAt }: TargetFile): boolean {
     return Date.now() - writtenAt > abandonedMs;
   }
 
   async get(name: string): Promise<AsyncIterable<Uint8Array> | undefined> {
     try {
-      return await resumed(
+      return await downloadResumably(
         async (from, etag) => {
           const rest = from === 0 ? {} : { Range: `bytes=${from}-`, IfMatch: etag };
           const { Body, ETag } = await this.#client.send(
@@ -117,7 +117,7 @@ export class S3Target implements BackupTarget {
 
   async put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'> {
     const write = { ...this.#at(name), Body: bytes };
-    return this.#try(async () => {
+    return this.#translateErrors(async () => {
       try {
         const condition = this.#isConditional ? { IfNoneMatch: '*' } : {};
         await this.#client.send(new PutObjectCommand({ ...write, ...condition }));
@@ -133,7 +133,9 @@ export class S3Target implements BackupTarget {
   }
 
   async replace(name: string, bytes: Uint8Array): Promise<void> {
-    await this.#try(() => this.#client.send(new PutObjectCommand({ ...this.#at(name), Body: bytes })));
+    await this.#translateErrors(() =>
+      this.#client.send(new PutObjectCommand({ ...this.#at(name), Body: bytes })),
+    );
   }
 
   async putFile(name: string, path: string): Promise<void> {
@@ -144,12 +146,12 @@ export class S3Target implements BackupTarget {
       partSize,
       queueSize: partsAtOnceMax,
     });
-    await this.#try(() => upload.done());
+    await this.#translateErrors(() => upload.done());
   }
 
   async remove(names: readonly string[]): Promise<void> {
     const remove = (name: string) =>
-      this.#try(() => this.#client.send(new DeleteObjectCommand(this.#at(name))));
+      this.#translateErrors(() => this.#client.send(new DeleteObjectCommand(this.#at(name))));
     await mapWithConcurrency(names, requestsAtOnceMax, remove);
   }
 
@@ -161,7 +163,7 @@ export class S3Target implements BackupTarget {
     return { Bucket: this.#bucket, Key: this.#prefix + name };
   }
 
-  async #try<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #translateErrors<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {
@@ -176,7 +178,7 @@ function openClient({ endpoint, region, pathStyle, idleMsMax: idleMs = idleMsMax
     ...defined({ endpoint, region }),
     forcePathStyle: pathStyle === undefined ? isOther : pathStyle === 'on',
     maxAttempts: attemptsMax,
-    // The SDK's own checksums are trailers that other servers may not know. Every file of ours has a checksum anyway.
+    // The SDK's own checksums are trailers that other servers may not know. Each of our files has a checksum anyway.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {

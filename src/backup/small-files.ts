@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { BackupFailed, type BackupTarget } from './target.ts';
 
 /**
- * Small JSON files at a target that notice every altered byte: the field `record_checksum` is the SHA-256 of the other fields, as
+ * Small JSON files at a target. A checksum shows every altered byte: the field `record_checksum` is the SHA-256 of the other fields, as
  * compact JSON in their order.
  */
 
@@ -16,29 +16,23 @@ export function recordBytes(fields: object): Buffer {
 
 /** The fields of a record; undefined if the bytes are no record, or were altered. */
 export function readRecord(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
-  const found = parsed(bytes.toString());
-  if (found === undefined) return undefined;
-  const { [checksumKey]: checksum, ...fields } = found;
-  return checksum === recordChecksum(fields) ? fields : undefined;
-}
-
-function recordChecksum(fields: object): string {
-  return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
-}
-
-function parsed(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+    const { [checksumKey]: checksum, ...fields } = JSON.parse(bytes.toString());
+    return checksum === recordChecksum(fields) ? fields : undefined;
   } catch {
+    // It is not JSON, or `null`.
     return undefined;
   }
 }
 
-/** Small objects that are read or deleted at once: enough to hide the delay of each. */
+function recordChecksum(fields: object): string {
+  return hash('sha256', JSON.stringify(fields));
+}
+
+/** Concurrent requests for small objects: enough to hide the delay of each. */
 export const requestsAtOnceMax = 16;
 
-/** Does a work for each of many, a few at a time. Rejects with the first error. @returns the results in the order of `all` */
+/** Maps items with limited concurrency. Rejects with the first error. @returns the results in the order of `all` */
 export async function mapWithConcurrency<Each, Result>(
   all: readonly Each[],
   atOnceMax: number,
@@ -56,7 +50,7 @@ export async function mapWithConcurrency<Each, Result>(
   return results;
 }
 
-/** The whole of a small file; undefined when there is none. Throws BackupFailed when it has more than `bytesMax` bytes. */
+/** Reads a whole small file; undefined if there is none. Throws BackupFailed if it has more than `bytesMax` bytes. */
 export async function readSmall(
   target: BackupTarget,
   name: string,

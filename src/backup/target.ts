@@ -1,38 +1,38 @@
 /**
- * The port to a place for backups: named files in one flat folder or under one prefix. A name has letters, digits, `.` and `-`.
+ * The port to a place for backups: named files in one flat folder or under one prefix. A name consists of letters, digits, `.` and `-`.
  * Every method may throw BackupFailed, whose message is a sentence that names the target.
  */
 export interface BackupTarget {
-  /** As the operator wrote it. */
+  /** The target as the operator wrote it. */
   readonly name: string;
   /**
-   * A folder on the file system of the target, in which `putFile` finds the file: then it is a rename. Undefined for a distant
-   * target, to which files are copied.
+   * A folder on the file system of the target. `putFile` renames a file that is in it. Undefined for a distant target, to which files are
+   * copied.
    */
   readonly drafts: string | undefined;
 
-  /** Makes the target ready to be written to: a missing folder is made, but not its parents. A bucket must exist. */
+  /** Prepares the target for writing: makes a missing folder, but not its parents. A bucket must exist. */
   prepare(): Promise<void>;
 
-  /** The files, sorted by name. A distant target may be late: what was just written or deleted may be missing or still listed. */
+  /** The files, sorted by name. The list of a distant target may be late: recent writes may be missing, and recent deletions still listed. */
   list(): Promise<readonly TargetFile[]>;
 
-  /** Whether no process can be working any more on a file that no manifest lists. */
+  /** Whether no process can still be working on a file that no manifest lists. */
   isAbandoned(file: TargetFile): boolean;
 
-  /** The size of a file, in bytes, as it is now; undefined when there is none of this name. */
+  /** The current size of a file in bytes; undefined if there is no such file. */
   sizeOf(name: string): Promise<number | undefined>;
 
-  /** The bytes of a file in pieces; undefined when there is none of this name. */
+  /** The bytes of a file in pieces; undefined if there is no such file. */
   get(name: string): Promise<AsyncIterable<Uint8Array> | undefined>;
 
   /**
-   * Writes a small file whole or not at all; durable when it resolves. @returns `exists` when there is one of this name, which
-   * stays. A target that cannot decide this replaces it.
+   * Writes a small file whole or not at all; durable when it resolves. @returns `exists` if there is a file of this name, which stays. A
+   * target without conditional writes replaces the file.
    */
   put(name: string, bytes: Uint8Array): Promise<'written' | 'exists'>;
 
-  /** Writes a small file whole or not at all, over one of this name; durable when it resolves. */
+  /** Writes a small file whole or not at all, and replaces a file of this name; durable when it resolves. */
   replace(name: string, bytes: Uint8Array): Promise<void>;
 
   /** Moves or copies a flushed local file to the target, whole or not at all, with bounded memory; durable when it resolves. */
@@ -80,7 +80,7 @@ export class BackupFailed extends Error {
 
 const full: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** What the system reports about a target becomes a sentence; other errors stay as they are. */
+/** Turns an error of the system into a sentence about the target. Other errors stay as they are. */
 export function asBackupFailure(error: unknown, target: string): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (error instanceof BackupFailed) return error;

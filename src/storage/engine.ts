@@ -7,8 +7,8 @@ import { ServiceError } from '../errors.ts';
  * Ids are 1–`itemIdBytesMax` bytes of well-formed UTF-8; values are well-formed strings. The callers (domains) check
  * this and every other rule; an engine only stores.
  *
- * Any method may reject with ServiceError `overloaded`, `storage_full` or `unavailable`; then nothing was written,
- * unless it is CommitUnknown.
+ * Any method may reject with ServiceError `overloaded`, `storage_full` or `unavailable`. Then nothing was written, unless the error is
+ * CommitUnknown.
  */
 
 /** A user's table is `table:NAME`; the service's own spaces are `service:…`. No table name can reach a service space. */
@@ -59,7 +59,7 @@ export type Write =
       readonly space: Space;
       readonly id: string;
       readonly value: string;
-      /** As of `create`. */
+      /** As for `create`. */
       readonly makeSpace: boolean;
     }
   /** Changes the value; fails with `missing`, or with `differs` when the current value is not `ifValue`. */
@@ -73,8 +73,8 @@ export type Write =
   /** Removes the item; fails with `missing`, or with `differs` when the current value is not `ifValue`. */
   | { readonly kind: 'delete'; readonly space: Space; readonly id: string; readonly ifValue?: string }
   /**
-   * Changes nothing; fails with `missing`, or with `differs` when the current value is not `ifValue`. With `null` there must be no
-   * item; it fails with `exists`.
+   * Changes nothing; fails with `missing`, or with `differs` when the current value is not `ifValue`. If `ifValue` is null, fails with
+   * `exists` when there is an item.
    */
   | { readonly kind: 'check'; readonly space: Space; readonly id: string; readonly ifValue: string | null };
 
@@ -85,7 +85,7 @@ export interface Rejection {
 }
 
 export interface ScanOptions {
-  /** Only items whose ids begin with these bytes, in UTF-8. For tables; not for the service's own spaces. */
+  /** Only items whose ids begin with these bytes, in UTF-8. Only for tables, not for the service's own spaces. */
   readonly prefix?: string | undefined;
   /** Only items after this id, in scan order. */
   readonly after?: string | undefined;
@@ -114,7 +114,7 @@ export interface Engine {
   describe(space: Space): Promise<SpaceFacts | undefined>;
 
   /**
-   * The number of items of a table; undefined when it does not exist. An engine with `snapshot` knows it; one with `pages`
+   * The number of items of a table; undefined when it does not exist. An engine with `snapshot` knows the number; one with `pages`
    * reads the whole table.
    */
   count(space: Space): Promise<number | undefined>;
@@ -126,7 +126,7 @@ export interface Engine {
    * Makes all of the writes (1–`commitWritesMax`, no item twice), or none and returns a Rejection. Resolves when they are
    * durable. Commits are serial: each sees the outcome of all before it, and those of one caller are made in their order.
    *
-   * @param caller for whom it is made, in an engine that shares its time among callers; undefined for the service itself
+   * @param caller the caller of the commit, for an engine that shares its time among callers; undefined for the service itself
    */
   commit(writes: readonly Write[], caller?: string): Promise<Rejection | undefined>;
 
@@ -148,9 +148,9 @@ export type SpaceRemoval = 'removed' | 'kept' | 'not_empty' | 'missing';
 
 /** An engine that reads in pages knows none of these: other processes change the space meanwhile. */
 export interface SpaceFacts {
-  /** Items. */
+  /** The number of items. */
   readonly count?: number;
-  /** Bytes of all items as JSON text (`itemText`), with the commas between them. */
+  /** The bytes of all items as JSON text (`itemText`), with the commas between them. */
   readonly textBytes?: number;
   /** Changes with every change of the space. */
   readonly version?: string;

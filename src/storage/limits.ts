@@ -11,13 +11,13 @@ export const commitWritesMax = 100;
 /** With less free space than this, the disk counts as full: no transaction may run out of disk. */
 export const diskReserveBytes = 16 * 1024 * 1024;
 /**
- * Commits that leave less than there was, as deletes do, and the compaction that makes their space usable again, go on down to
- * this: a full disk could not be emptied otherwise. A transaction needs it for a moment only; its own size is added.
+ * Down to this much free space, the store still accepts commits that reduce the data, such as deletes, and still compacts: otherwise a full
+ * disk could not be emptied. A transaction needs the space only for a moment. The size of the transaction is added.
  */
 export const diskFreeingReserveBytes = 4 * 1024 * 1024;
-/** With less free space than this, the store's disk is reported to the operator: eight times what counts as full. */
+/** With less free space than this, the operator gets a warning about the store's disk: eight times what counts as full. */
 export const diskLowBytes = 128 * 1024 * 1024;
 /** A long response goes to the socket in pieces of this size; a scan has one buffer of it. */
 export const scanChunkBytes = 128 * 1024;
-/** How long a failed commit makes the service not ready, unless one succeeds: longer than the interval of a health check. */
+/** How long a failed commit makes the service not ready, unless a commit succeeds: longer than the interval of a health check. */
 export const commitFailureReportedMs = 10_000;

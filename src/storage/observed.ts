@@ -19,7 +19,7 @@ export class ObservedEngine implements Engine {
   readonly reads: Reads;
   readonly #engine: Engine;
   readonly #metrics: Metrics;
-  /** The last failure of the store in a commit; undefined when a commit has succeeded since. */
+  /** The last failure of the store in a commit; undefined if a commit has succeeded since. */
   #failure: { readonly error: ServiceError; readonly at: number } | undefined;
 
   constructor(engine: Engine, metrics: Metrics) {

@@ -4,14 +4,14 @@ import type { Engine, Rejection, ScanOptions, ServiceSpace, Space, Write } from 
 import { type Item, itemsOf, pagesOf } from './item-text.ts';
 import { commitWritesMax } from './limits.ts';
 
-/** A record as it was read: its value, and the text that a later write compares with. */
+/** A record as it was read: its value, and its text, with which a later write compares. */
 export interface Stored<Value> {
   readonly id: string;
   readonly value: Value;
   readonly text: string;
 }
 
-/** What `Records.change` shall commit. */
+/** What `Records.change` commits. */
 export interface Change<Value> {
   /** The record afterwards; undefined deletes it. */
   readonly value: Value | undefined;
@@ -27,8 +27,8 @@ export interface Changed<Value> {
 }
 
 /**
- * The records of one of the service's own spaces: JSON values, each under an id. A method that returns a `Write` writes nothing; commit
- * it with others. Every method may reject as the engine does, and with RecordDamaged.
+ * The records of one of the service's own spaces: JSON values, each under an id. A method that returns a `Write` writes nothing: commit the
+ * write together with others. Every method may reject as the engine does, and with RecordDamaged.
  */
 export class Records<Value extends object> {
   readonly space: Space;
@@ -52,18 +52,18 @@ export class Records<Value extends object> {
 
   /** Reads the text of a record. Throws RecordDamaged. */
   stored(id: string, text: string): Stored<Value> {
-    return { id, text, value: parsed<Value>(this.space, id, text) };
+    return { id, text, value: parseRecord<Value>(this.space, id, text) };
   }
 
-  /** All records, ordered by id, as one scan: of one moment where the engine has snapshots. */
+  /** All records, sorted by id, as one scan: a snapshot if the engine has snapshots. */
   async *list(options: ScanOptions = {}): AsyncGenerator<Stored<Value>> {
     const scan = await this.#engine.scan(this.space, options);
     for await (const item of itemsOf(scan?.chunks ?? [])) yield this.#read(item);
   }
 
   /**
-   * All records, ordered by id, in pages of `scanPageItemsMax`. Each page is another scan, so that a long list holds no snapshot;
-   * requests run between the pages. @param after only records after this id
+   * All records, sorted by id, in pages of `scanPageItemsMax`. Each page is a new scan, so that a long list holds no snapshot. Requests run
+   * between the pages. @param after only records after this id
    */
   async *pages(after?: string): AsyncGenerator<readonly Stored<Value>[]> {
     for await (const page of pagesOf(this.#engine, this.space, after)) {
@@ -82,7 +82,7 @@ export class Records<Value extends object> {
     return { kind: 'replace', space: this.space, id, value: JSON.stringify(value), ifValue: text };
   }
 
-  /** Creates the record, or replaces what was read. Rejected if it has changed since. */
+  /** Creates the record, or replaces the one that was read. Rejected if it has changed since. */
   saving(id: string, before: Stored<Value> | undefined, value: Value): Write {
     return before === undefined ? this.creation(id, value) : this.replacement(before, value);
   }
@@ -92,16 +92,16 @@ export class Records<Value extends object> {
     return { kind: 'delete', space: this.space, id, ifValue: text };
   }
 
-  /** Changes nothing. Rejected if the record is no longer as it was read, also if there was none. */
+  /** Changes nothing. Rejected if the record has changed since it was read, or exists although none was found. */
   check(id: string, before: Stored<Value> | undefined): Write {
     return { kind: 'check', space: this.space, id, ifValue: before?.text ?? null };
   }
 
   /**
-   * Changes a record, and begins again if it was changed meanwhile. Throws WriteRejected when one of the other writes is rejected.
+   * Changes a record, and retries if it was changed meanwhile. Throws WriteRejected if one of the other writes is rejected.
    *
-   * @param change is called again each time; returns undefined to change nothing
-   * @param known the record as it was last read, or `none` if there is probably none: saves the first read if that still holds
+   * @param change called for each attempt; returns undefined to change nothing
+   * @param known the record as it was last read, or `none` if there is probably no record. If that still holds, it saves the first read
    */
   async change(
     id: string,
@@ -123,7 +123,7 @@ export class Records<Value extends object> {
     }
   }
 
-  /** Deletes the records that are over, each unless it has changed meanwhile. */
+  /** Deletes the records that are over, except those that change meanwhile. */
   async sweep(isOver: (value: Value) => boolean, signal: AbortSignal): Promise<void> {
     for await (const page of this.pages()) {
       if (signal.aborted) return;
@@ -143,12 +143,12 @@ export class Records<Value extends object> {
   }
 }
 
-/** The write that creates a record, where no engine is known. Rejected with `exists` if there is such a record. */
+/** The write that creates a record, for code without an engine. Rejected with `exists` if there is such a record. */
 export function creation(space: ServiceSpace, id: string, value: object): Write {
   return { kind: 'create', space: `service:${space}`, id, value: JSON.stringify(value), makeSpace: true };
 }
 
-/** A record is not the JSON text of an object or list: the store was changed by something else than this service. */
+/** A record is not the JSON text of an object or list: something other than this service has changed the store. */
 export class RecordDamaged extends ServiceError {
   constructor(space: Space, id: string, cause?: unknown) {
     super('internal', { detail: `the record ${id} in ${space} is damaged`, cause });
@@ -167,7 +167,7 @@ export class WriteRejected extends Error {
   }
 }
 
-function parsed<Value extends object>(space: Space, id: string, text: string): Value {
+function parseRecord<Value extends object>(space: Space, id: string, text: string): Value {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ServiceError } from '../../src/errors.ts';
 import { copyStore } from '../../src/storage/copying/copy.ts';
-import { copyItemsMax } from '../../src/storage/copying/limits.ts';
+import { copyItemsMax } from '../../src/storage/copying/entries.ts';
 import { checkIsWhole } from '../../src/storage/copying/marker.ts';
 import { CommitUnknown, type Write } from '../../src/storage/engine.ts';
 import { itemBytesMax } from '../../src/tables/table-item.ts';

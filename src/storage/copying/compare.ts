@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Engine, Space } from '../engine.ts';
 import { itemText } from '../item-text.ts';
-import { type Entry, entriesOf } from './entries.ts';
+import { type Entry, readEntries } from './entries.ts';
 
 /**
- * The content of a space, in any order: the number of items, and the sum of the SHA-256 of their texts, modulo 2^256.
+ * The content of a space in any order: the number of items, and the sum of the SHA-256 of their texts, modulo 2^256.
  *
- * An id is in a space once, so two spaces that differ have different summands. After a fault the sums agree with a
- * probability of 2^-256. An attacker who chooses the items could make them agree, but could also write to the target
- * directly.
+ * A space has each id once, so two different spaces have different summands. After a fault, the sums agree with a probability of 2^-256.
+ * An attacker who chooses the items could make them agree, but could also write to the target directly.
  */
 interface Content {
   readonly count: number;
@@ -24,7 +23,7 @@ export interface Comparison {
   readonly differences: readonly string[];
 }
 
-/** Called with the number of items read again since the last call. */
+/** Called with the number of items that were read again since the last call. */
 export type Read = (items: number) => void;
 
 /** Reads both stores again in full, and reports each space that differs. */
@@ -35,7 +34,7 @@ export async function compareStores(
 ): Promise<Comparison> {
   const found = { items: 0, spaces: [] as Space[], differences: [] as string[] };
   for (const space of spaces) {
-    const [there, here] = await Promise.all([contentOf(source, space, read), contentOf(target, space)]);
+    const [there, here] = await Promise.all([digestSpace(source, space, read), digestSpace(target, space)]);
     found.items += there.count;
     if (there.count > 0) found.spaces.push(space);
     if (there.count !== here.count)
@@ -46,7 +45,7 @@ export async function compareStores(
   return found;
 }
 
-/** The same for a target that may hold more items: looks up each item of the source. */
+/** As `compareStores`, for a target that may hold more items: looks up each item of the source. */
 export async function lookForAll(
   source: Engine,
   target: Engine,
@@ -61,13 +60,12 @@ export async function lookForAll(
       count += entries.length;
       read(entries.length);
     };
-    let entries: Entry[] = [];
-    for await (const entry of entriesOf(source, [space])) {
+    const entries: Entry[] = [];
+    for await (const entry of readEntries(source, [space])) {
       entries.push(entry);
       if (entries.length === lookupsAtOnce) await look(entries.splice(0));
     }
     await look(entries);
-    entries = [];
     found.items += count;
     if (count > 0) found.spaces.push(space);
     if (missing > 0)
@@ -79,9 +77,9 @@ export async function lookForAll(
 const lookupsAtOnce = 64;
 const modulus = 1n << 256n;
 
-async function contentOf(engine: Engine, space: Space, read: Read = () => undefined): Promise<Content> {
+async function digestSpace(engine: Engine, space: Space, read: Read = () => undefined): Promise<Content> {
   let [count, digest] = [0, 0n];
-  for await (const { id, value } of entriesOf(engine, [space])) {
+  for await (const { id, value } of readEntries(engine, [space])) {
     count++;
     digest = (digest + BigInt(`0x${hash('sha256', itemText(id, value))}`)) % modulus;
     read(1);

@@ -1,9 +1,16 @@
 import { SettingsError } from '../../errors.ts';
 import type { Engine, Rejection, Space, Write } from '../engine.ts';
 import { type Comparison, compareStores, lookForAll } from './compare.ts';
-import { type Batch, batchesOf, copiedSpaces, type Entry, entriesOf, holdsItems } from './entries.ts';
+import {
+  type Batch,
+  copiedSpaces,
+  type Entry,
+  holdsItems,
+  makeBatches,
+  Retry,
+  readEntries,
+} from './entries.ts';
 import { canHold, checkIsWhole, Marker } from './marker.ts';
-import { Retry, withRetries } from './retry.ts';
 
 export interface NamedEngine {
   /** Appears in messages, and identifies an unfinished copy: `lmdb:/srv/data`. */
@@ -24,12 +31,12 @@ export interface CopyOptions {
 }
 
 export interface Copied {
-  /** Items of the source, as the verification counted them. */
+  /** The number of items in the source, as the verification counted them. */
   readonly items: number;
   readonly spaces: number;
   /** The names of the tables among the spaces. */
   readonly tables: readonly string[];
-  /** One sentence for each difference; empty when the copy is complete. */
+  /** One sentence for each difference; empty if the copy is complete. */
   readonly differences: readonly string[];
 }
 
@@ -39,7 +46,7 @@ export interface Copied {
  * ends the copy or shows up in the comparison, and is never overwritten.
  *
  * Throws SettingsError when it cannot begin or continue. Throws ServiceError when a store fails for longer than
- * `copyRetryMsMax`, or at once when a retry cannot help.
+ * `retryMsMax`, or at once when a retry cannot help.
  */
 export async function copyStore(options: CopyOptions): Promise<Copied> {
   return new Copying(options).run();
@@ -106,7 +113,7 @@ class Copying {
     const first = { number: (last?.number ?? -1) + 1, entryCount: last?.entryCount ?? 0 };
     const running: { readonly number: number; readonly done: Promise<void> }[] = [];
     try {
-      for await (const batch of batchesOf(entriesOf(this.#source.engine, spaces, last), first)) {
+      for await (const batch of makeBatches(readEntries(this.#source.engine, spaces, last), first)) {
         if (marker.has(batch)) continue;
         while (running[0] !== undefined && batch.number - running[0].number >= marker.batchesMax)
           await running.shift()?.done;
@@ -178,6 +185,33 @@ class Copying {
       total = total === undefined || count === undefined ? undefined : total + count;
     }
     return total;
+  }
+}
+
+/** Wraps an engine to retry its reads. The callers of scans and commits retry those, because they know the progress. */
+function withRetries(engine: Engine): Engine {
+  return {
+    reads: engine.reads,
+    get: (space, id) => retryUntilDone(() => engine.get(space, id)),
+    spaces: () => retryUntilDone(() => engine.spaces()),
+    describe: (space) => retryUntilDone(() => engine.describe(space)),
+    count: (space) => retryUntilDone(() => engine.count(space)),
+    removeSpace: (space) => engine.removeSpace(space),
+    scan: (space, options) => engine.scan(space, options),
+    commit: (writes) => engine.commit(writes),
+    checkWritable: () => engine.checkWritable(),
+    close: () => engine.close(),
+  };
+}
+
+async function retryUntilDone<Output>(attempt: () => Promise<Output>): Promise<Output> {
+  const retry = new Retry();
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      await retry.pauseAfter(error);
+    }
   }
 }
 

@@ -1,7 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../../errors.ts';
 import type { Engine, Space } from '../engine.ts';
 import { itemsOf } from '../item-text.ts';
-import { copyCommitBytesMax, copyItemsMax } from './limits.ts';
-import { Retry } from './retry.ts';
+import { commitWritesMax } from '../limits.ts';
+
+/** Items in one commit of a copy. The hundredth write is the progress marker. */
+export const copyItemsMax = commitWritesMax - 1;
+/** Bytes of ids and values in one commit: few enough that a slow line sends it in one attempt. */
+const commitBytesMax = 512 * 1024;
+/** How long a copy retries when a store is at its limit. DynamoDB doubles its capacity within minutes. */
+const retryMsMax = 5 * 60 * 1_000;
+/** The pause between these attempts. The engine itself has already retried with longer pauses. */
+const retryPauseMs = 250;
+
+/** A copy runs unattended, so it retries for minutes if a store fails temporarily or is at its limit. */
+export class Retry {
+  #end = performance.now() + retryMsMax;
+
+  /** Restarts the time limit after a reply. */
+  renew(): void {
+    this.#end = performance.now() + retryMsMax;
+  }
+
+  /** Pauses before a retry. Throws the error if it is permanent, or has lasted for `retryMsMax`. */
+  async pauseAfter(error: unknown): Promise<void> {
+    if (!isTemporary(error) || performance.now() > this.#end) throw error;
+    await sleep(retryPauseMs);
+  }
+}
+
+function isTemporary(error: unknown): boolean {
+  const isFailure =
+    error instanceof ServiceError && (error.code === 'overloaded' || error.code === 'unavailable');
+  return isFailure && error.details.retryable !== false;
+}
 
 export interface Place {
   readonly space: Space;
@@ -14,16 +46,16 @@ export interface Entry extends Place {
 
 /** Entries that one commit copies. */
 export interface Batch {
-  /** From 0, in source order. */
+  /** Counted from 0, in source order. */
   readonly number: number;
   readonly entries: readonly Entry[];
-  /** Place of the last entry. */
+  /** The place of the last entry. */
   readonly end: Place;
-  /** Entries of this and all earlier batches. */
+  /** The number of entries in this and all earlier batches. */
   readonly entryCount: number;
 }
 
-/** The spaces of a store to copy, in copy order; all but `service:copying`. */
+/** The spaces of a store to copy, in copy order: all but `service:copying`. */
 export async function copiedSpaces(engine: Engine): Promise<Space[]> {
   return (await engine.spaces()).filter((space) => space !== 'service:copying').sort();
 }
@@ -32,18 +64,18 @@ export async function copiedSpaces(engine: Engine): Promise<Space[]> {
  * All entries of the spaces, in an order that is the same each time. With `behind`, only entries after that place.
  * Retries temporary failures.
  */
-export async function* entriesOf(
+export async function* readEntries(
   engine: Engine,
   spaces: readonly Space[],
   behind?: Place,
 ): AsyncGenerator<Entry> {
   for (const space of spaces) {
     if (behind !== undefined && space < behind.space) continue;
-    yield* entriesOfSpace(engine, space, space === behind?.space ? behind.id : undefined);
+    yield* readSpace(engine, space, space === behind?.space ? behind.id : undefined);
   }
 }
 
-async function* entriesOfSpace(engine: Engine, space: Space, behind?: string): AsyncGenerator<Entry> {
+async function* readSpace(engine: Engine, space: Space, behind?: string): AsyncGenerator<Entry> {
   let after = behind;
   const retry = new Retry();
   for (;;) {
@@ -69,11 +101,11 @@ async function* entriesOfSpace(engine: Engine, space: Space, behind?: string): A
 }
 
 export async function holdsItems(engine: Engine, space: Space): Promise<boolean> {
-  const { done } = await entriesOfSpace(engine, space).next();
+  const { done } = await readSpace(engine, space).next();
   return done !== true;
 }
 
-/** The first entry of the space; undefined when it is empty. */
+/** The first entry of the space; undefined if it is empty. */
 async function firstItem(engine: Engine, space: Space): Promise<Entry | undefined> {
   const scan = await engine.scan(space, { limit: 1 });
   for await (const { id, name } of itemsOf(scan?.chunks ?? [])) return { space, id, value: name };
@@ -81,7 +113,7 @@ async function firstItem(engine: Engine, space: Space): Promise<Entry | undefine
 }
 
 /** Splits entries into batches. The same entries after the same batch always give the same batches. */
-export async function* batchesOf(
+export async function* makeBatches(
   source: AsyncIterable<Entry>,
   first: Pick<Batch, 'number' | 'entryCount'>,
 ): AsyncGenerator<Batch> {
@@ -90,14 +122,14 @@ export async function* batchesOf(
   let bytes = 0;
   const takeBatch = () => {
     entryCount += entries.length;
-    const batch = { number: number++, entries, end: placeIn(entries), entryCount };
+    const batch = { number: number++, entries, end: lastPlace(entries), entryCount };
     entries = [];
     bytes = 0;
     return batch;
   };
   for await (const entry of source) {
     const entryBytes = Buffer.byteLength(entry.id) + Buffer.byteLength(entry.value);
-    const isFull = entries.length === copyItemsMax || bytes + entryBytes > copyCommitBytesMax;
+    const isFull = entries.length === copyItemsMax || bytes + entryBytes > commitBytesMax;
     if (isFull && entries.length > 0) yield takeBatch();
     entries.push(entry);
     bytes += entryBytes;
@@ -105,7 +137,7 @@ export async function* batchesOf(
   if (entries.length > 0) yield takeBatch();
 }
 
-function placeIn(entries: readonly Entry[]): Place {
+function lastPlace(entries: readonly Entry[]): Place {
   const { space, id } = entries.at(-1) as Entry;
   return { space, id };
 }

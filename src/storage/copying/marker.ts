@@ -2,21 +2,23 @@ import { SettingsError } from '../../errors.ts';
 import { CommitUnknown, type Engine, type Space, type Write } from '../engine.ts';
 import { itemsOf } from '../item-text.ts';
 import type { Batch, Place } from './entries.ts';
-import { copyCommitsMax } from './limits.ts';
+
+/** Concurrent commits of a copy: docs/decisions/moving-stores.md has the measurements. */
+const commitsMax = 4;
 
 const space: Space = 'service:copying';
 const headId = 'copy';
 
-/** The copy that has this store as its target. */
+/** The copy into this store. */
 interface Head {
-  /** Name of the source. */
+  /** The name of the source. */
   readonly source: string;
   /** Whether the target may have held items at the beginning. */
   readonly isIntoExisting: boolean;
   readonly slots: number;
 }
 
-/** A batch that the target has. */
+/** A batch that is in the target. */
 interface Done extends Place {
   readonly number: number;
   readonly entryCount: number;
@@ -26,9 +28,9 @@ interface Done extends Place {
  * The progress of a copy, stored in the space `service:copying` of its target. Each commit writes a batch together with
  * its record, so a batch is recorded exactly when it is in the target.
  *
- * Several batches are in progress at once and may finish in any order. The slot of a batch is its number modulo the
- * number of slots, which is one more than the batches that may be in progress. So the last batch of the finished
- * sequence is always in its slot, and the copy continues after it.
+ * Several batches are in progress at once and may finish in any order. The slot of a batch is its number modulo the number of slots, which
+ * is one more than the number of batches that may be in progress. So the last batch of the finished sequence is always in its slot, and the
+ * copy continues after it.
  */
 export class Marker {
   readonly source: string;
@@ -37,7 +39,7 @@ export class Marker {
   /** Finished batches by slot. */
   readonly #done = new Map<number, { readonly batch: Done; readonly text: string }>();
 
-  /** The marker of an unfinished copy; undefined when there is none. */
+  /** The marker of an unfinished copy; undefined if there is none. */
   static async find(target: Engine): Promise<Marker | undefined> {
     const head = await target.get(space, headId);
     if (head === undefined) return undefined;
@@ -49,9 +51,9 @@ export class Marker {
     return marker;
   }
 
-  /** Records the beginning of a copy. Throws SettingsError when another one began at the same time. */
+  /** Records the beginning of a copy. Throws SettingsError if another copy began at the same time. */
   static async begin(target: Engine, copying: Omit<Head, 'slots'>): Promise<Marker> {
-    const head: Head = { ...copying, slots: copyCommitsMax + 1 };
+    const head: Head = { ...copying, slots: commitsMax + 1 };
     const value = JSON.stringify(head);
     const rejection = await target.commit([{ kind: 'create', space, id: headId, value, makeSpace: true }]);
     if (rejection !== undefined) throw new SettingsError(['another copy to this target has just begun']);
@@ -69,7 +71,7 @@ export class Marker {
     return this.#slots - 1;
   }
 
-  /** The last batch of the finished sequence when the marker was read; undefined for the beginning. */
+  /** The last batch of the finished sequence when the marker was read; undefined at the beginning. */
   get last(): Done | undefined {
     const done = new Map([...this.#done.values()].map(({ batch }) => [batch.number, batch]));
     const newest = Math.max(-1, ...done.keys());
@@ -78,7 +80,7 @@ export class Marker {
     return done.get(number);
   }
 
-  /** Whether the batch was finished when the marker was read. Throws SettingsError when its content was different then. */
+  /** Whether the batch was finished when the marker was read. Throws SettingsError if its content was different then. */
   has({ number, end, entryCount }: Batch): boolean {
     const done = this.#done.get(number % this.#slots)?.batch;
     if (done?.number !== number) return false;
@@ -91,7 +93,7 @@ export class Marker {
   /** The write that records the batch, in the same commit as its entries. */
   write(batch: Batch): Write {
     const slot = batch.number % this.#slots;
-    const write = { space, id: `slot-${slot}`, value: textOf(batch) };
+    const write = { space, id: `slot-${slot}`, value: recordText(batch) };
     const before = this.#done.get(slot)?.text;
     return before === undefined
       ? { kind: 'create', ...write, makeSpace: true }
@@ -100,15 +102,15 @@ export class Marker {
 
   /** Whether the target has the batch now. */
   async isIn(target: Engine, batch: Batch): Promise<boolean> {
-    return (await target.get(space, `slot-${batch.number % this.#slots}`)) === textOf(batch);
+    return (await target.get(space, `slot-${batch.number % this.#slots}`)) === recordText(batch);
   }
 
-  /** Call this when the target has the batch. */
+  /** Call it when the target has the batch. */
   noteDone(batch: Batch): void {
-    this.#note(copiedSpaces(batch), textOf(batch));
+    this.#note(describeBatch(batch), recordText(batch));
   }
 
-  /** Removes the marker after the copy. Throws SettingsError when another process is still copying. */
+  /** Removes the marker after the copy. Throws SettingsError if another process is still copying. */
   async remove(target: Engine): Promise<void> {
     const slots = [...this.#done].map(
       ([slot, { text }]): Write => ({ kind: 'delete', space, id: `slot-${slot}`, ifValue: text }),
@@ -128,7 +130,7 @@ export class Marker {
   }
 }
 
-/** Whether the target can have the space, by a commit that always fails. */
+/** Whether the target can have the space. Tries a commit that always fails. */
 export async function canHold(target: Engine, other: Space): Promise<boolean> {
   const rejection = await target.commit([
     { kind: 'create', space: other, id: 'any', value: '', makeSpace: true },
@@ -150,10 +152,10 @@ export async function checkIsWhole(engine: Engine): Promise<void> {
   ]);
 }
 
-function copiedSpaces({ number, end, entryCount }: Batch): Done {
+function describeBatch({ number, end, entryCount }: Batch): Done {
   return { number, ...end, entryCount };
 }
 
-function textOf(batch: Batch): string {
-  return JSON.stringify(copiedSpaces(batch));
+function recordText(batch: Batch): string {
+  return JSON.stringify(describeBatch(batch));
 }

@@ -27,20 +27,20 @@ import { openStore, reusableBytes, type Store } from './store.ts';
 type StoreLost = (error: Error) => void;
 
 export interface LmdbOptions {
-  /** With less free space than this, the disk counts as full. The default is the limit of the same name. */
+  /** With less free space than this, the disk counts as full; the limit of the same name by default. */
   readonly diskReserveBytes?: number | undefined;
-  /** After this time, as far as the process ran in it, a flush counts as hung. The default is the limit of the same name. */
+  /** After this running time of the process, a flush counts as hung; the limit of the same name by default. */
   readonly flushMsMax?: number | undefined;
-  /** Called after each transaction with its duration, flush included, and the number of commits that shared it. */
+  /** Called after each transaction with its duration, including the flush, and the number of commits that shared it. */
   readonly flushed?: (ms: number, commits: number) => void;
   readonly snapshots?: SnapshotBounds | undefined;
-  /** Called once for each damage that a read or a write has found, with one sentence for the log. */
+  /** Called once for each damage that a read or a write finds, with one sentence for the log. */
   readonly damaged?: DamageFound;
 }
 
 /**
- * The embedded engine: LMDB in a separate folder. This thread reads, another one writes.
- * Throws SettingsError when the store is damaged, has a different version, or is being restored.
+ * The embedded engine: LMDB in its own folder. This thread reads, another one writes. Throws SettingsError if the store is damaged, has a
+ * different version, or is being restored.
  *
  * @param folder created if missing; any number of processes may have it open
  */
@@ -56,7 +56,7 @@ export function openLmdbEngine(
   return engine;
 }
 
-/** LMDB creates files that every user can read if the umask allows it, and the folder may already exist with other rights. */
+/** LMDB creates files that every user can read if the umask allows it, and the folder may already exist with other permissions. */
 function keepPrivate(file: string): void {
   for (const each of [file, `${file}-lock`]) {
     try {
@@ -72,14 +72,14 @@ export function storeFile(folder: string): string {
 }
 
 /**
- * Where a restore works, within the data folder so that its last step is a rename. A killed one leaves it, and the next one
- * removes it.
+ * The folder in which a restore works. It is within the data folder, so that the last step is a rename. A killed restore leaves it, and the
+ * next one removes it.
  */
 export function restoreDraft(folder: string): string {
   return join(folder, 'restoring');
 }
 
-/** A new, empty store in its place would take payments without knowing the earlier ones. */
+/** During a restore, a new, empty store would take payments without knowing the earlier ones. */
 function checkIsNotBeingRestored(folder: string): void {
   if (existsSync(storeFile(folder)) || !existsSync(restoreDraft(folder))) return;
   throw new SettingsError([
@@ -153,8 +153,10 @@ class LmdbEngine implements Engine {
     try {
       return this.#reader.scan(space, options);
     } catch (error) {
-      const isTooMuch = (error as Error).message.startsWith('MDB_READERS_FULL');
-      throw isTooMuch ? new ServiceError('overloaded', { retryAfterSeconds: 1, cause: error }) : error;
+      const hasTooManyReaders = (error as Error).message.startsWith('MDB_READERS_FULL');
+      throw hasTooManyReaders
+        ? new ServiceError('overloaded', { retryAfterSeconds: 1, cause: error })
+        : error;
     }
   }
 
@@ -183,7 +185,7 @@ class LmdbEngine implements Engine {
     return result;
   }
 
-  /** Makes the checks that each transaction begins with. They write one byte, without a flush, to a file that nothing reads. */
+  /** Makes the checks before each transaction. They write one byte, without a flush, to a file whose content nothing reads. */
   async checkWritable(): Promise<void> {
     if (this.#closing) throw new ServiceError('unavailable', { detail: 'the store is closed' });
     const failure = this.#probe.whyUnwritable(0);
@@ -236,7 +238,7 @@ export function noteLoss(folder: string): void {
   }
 }
 
-/** Verifies a store whose last flush failed. Throws DamagedStoreError when it is damaged. */
+/** Verifies a store whose last flush failed. Throws DamagedStoreError if it is damaged. */
 export async function verifyAfterLoss(folder: string): Promise<void> {
   if (!existsSync(lossMarker(folder))) return;
   const { problems } = await verifyStore(storeFile(folder));

@@ -9,8 +9,8 @@ import type { HeldSnapshots, LastCommit } from './log/snapshots.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
 /**
- * The library reads in one snapshot at a time, and releases it in a later turn of the event loop. It emits an event, not
- * in its types, when it begins another one: the journal must then be read in that one too.
+ * The library reads in one snapshot at a time, and releases it in a later turn of the event loop. When it begins another one, it emits an
+ * event that its types lack. The journal must then be read in that snapshot too.
  */
 interface Snapshots {
   ensureReadTxn(): void;
@@ -31,8 +31,8 @@ interface CachedItem {
 }
 
 /**
- * Reads on the main thread. A read sees every commit, of any process, that was durable at the last `refresh`, and must follow
- * it in the same turn of the event loop, because the library releases its snapshot in a later one.
+ * Reads on the main thread. A read sees every commit of any process that was durable at the last `refresh`. It must follow the refresh in
+ * the same turn of the event loop, because the library releases its snapshot in a later one.
  */
 export class Reader {
   readonly #store: Store;
@@ -63,8 +63,8 @@ export class Reader {
   /**
    * Costs a system call: see `SnapshotRefresh`.
    *
-   * @returns false when a writer died in its transaction, or the snapshot is older than what this thread has read. Read nothing
-   * then: wait for a write transaction, also one that changes nothing, and call `refreshAfterRepair`.
+   * @returns false if a writer died in its transaction, or the snapshot is older than what this thread has read. Then read nothing:
+   * wait for a write transaction, even one that changes nothing, and call `refreshAfterRepair`.
    */
   refresh(): boolean {
     const commit = this.#lastCommit.read();
@@ -75,7 +75,7 @@ export class Reader {
     return this.#isCaughtUp && !this.#lastCommit.isInDoubt;
   }
 
-  /** As `refresh`, and takes what the snapshot shows for all there is. */
+  /** As `refresh`, but accepts the state that the snapshot shows. */
   refreshAfterRepair(): void {
     this.refresh();
     if (this.#isCaughtUp) return;
@@ -103,7 +103,7 @@ export class Reader {
 
   describe(space: Space): SpaceFacts | undefined {
     const record = this.#memtable.record(space);
-    return record === undefined ? undefined : this.#factsOf(record);
+    return record === undefined ? undefined : this.#describeRecord(record);
   }
 
   scan(space: Space, options: ScanOptions): Scan | undefined {
@@ -113,7 +113,7 @@ export class Reader {
     if (isWhole && record.textBytes <= smallSpaceBytesMax) return this.#smallSpace(space, record);
     const changes = this.#memtable.changesOf(space);
     const chunks = new SnapshotChunks(this.#store, this.#held, space, changes, options);
-    return { ...this.#factsOf(record), chunks };
+    return { ...this.#describeRecord(record), chunks };
   }
 
   #smallSpace(space: Space, record: SpaceRecord): Scan {
@@ -121,12 +121,12 @@ export class Reader {
     if (cached?.record === record) return cached.scan;
     const runs = readRuns(this.#store, space, this.#memtable.changesOf(space), {});
     const chunks = Array.from(readChunks(runs, {}, smallSpaceBytesMax), (chunk) => Buffer.from(chunk));
-    const scan = { ...this.#factsOf(record), chunks };
+    const scan = { ...this.#describeRecord(record), chunks };
     this.#smallSpaces.set(space, { record, scan });
     return scan;
   }
 
-  #factsOf({ count, textBytes, generation }: SpaceRecord): SpaceFacts {
+  #describeRecord({ count, textBytes, generation }: SpaceRecord): SpaceFacts {
     const commas = Math.max(0, count - 1);
     return { count, textBytes: textBytes + commas, version: `${this.#store.format.id}-${generation}` };
   }
@@ -135,8 +135,8 @@ export class Reader {
 const cutOff = 'the read was slow, and the file of the store grew too much meanwhile';
 
 /**
- * The chunks of a large space. Holds the snapshot until the last chunk is read, or `return` is called. If the snapshot ends before
- * (see `HeldSnapshots`), `next` throws `unavailable`; the chunk that was read last stays valid.
+ * The chunks of a large space. Holds the snapshot until the last chunk is read or `return` is called. If the snapshot ends earlier (see
+ * `HeldSnapshots`), `next` throws `unavailable`. The chunk that was read last stays valid.
  */
 class SnapshotChunks implements IterableIterator<Buffer> {
   readonly #transaction: Transaction;
@@ -173,7 +173,7 @@ class SnapshotChunks implements IterableIterator<Buffer> {
     return result;
   }
 
-  /** Also works before the first `next`, where a generator would skip its cleanup. */
+  /** Also works before the first `next`, when a generator would skip its cleanup. */
   return(): IteratorResult<Buffer> {
     if (!this.#isDone) {
       this.#isDone = true;

@@ -20,11 +20,11 @@ import { StoreMutex } from './file/store-mutex.ts';
 import { snapshotsMax } from './limits.ts';
 
 /**
- * The LMDB environment of a data folder; each thread of each process opens its own.
+ * The LMDB environment of a data folder. Each thread of each process opens its own.
  *
- * A commit is appended to the journal, which makes it durable with the fewest writes. Compaction moves its changes into
- * the leaves later, many at a time, and then out of the journal (compaction.ts). The content of a space is its leaves,
- * overridden by the changes in the journal (memtable.ts).
+ * A commit is appended to the journal, which makes it durable with the fewest writes. Later, compaction moves many changes at a time into
+ * the leaves, and then out of the journal (compaction.ts). The content of a space is its leaves, overridden by the changes in the journal
+ * (memtable.ts).
  */
 export interface Store extends Databases {
   readonly root: RootDatabase<string, string>;
@@ -35,9 +35,9 @@ export interface Store extends Databases {
 }
 
 export interface SpaceRecord {
-  /** Items. */
+  /** The number of items. */
   readonly count: number;
-  /** Bytes of all items' texts, without the commas between them. */
+  /** The bytes of all items' texts, without the commas between them. */
   readonly textBytes: number;
   /** The number of the last commit that changed the space. */
   readonly generation: number;
@@ -45,15 +45,12 @@ export interface SpaceRecord {
 
 interface OpenOptions {
   readonly damaged?: DamageFound | undefined;
-  /** Whether this process has checked the file already, as another thread of it. */
+  /** Whether another thread of this process has already checked the file. */
   readonly isChecked?: boolean;
 }
 
 /**
- * Opens the store, and creates it if missing. Throws SettingsError when the file is damaged or not a Counterfoil store.
- *
- * `overlappingSync: false` makes a commit visible only after its flush. With the library's default, a reader could see
- * a commit that a power cut then loses.
+ * Opens the store, and creates it if missing. Throws SettingsError if the file is damaged or not a Counterfoil store.
  */
 export function openStore(file: string, options: OpenOptions = {}): Store {
   const mutex = new StoreMutex(file);
@@ -67,8 +64,8 @@ export function openStore(file: string, options: OpenOptions = {}): Store {
 }
 
 /**
- * Opens a store that exists, and writes nothing to it: `write` fails. The file may be on a disk that is read-only; then there is
- * no mutex, because nobody writes to it. Throws SettingsError.
+ * Opens an existing store for reading: `write` fails. On a read-only disk there is no mutex, because nobody writes there. Throws
+ * SettingsError.
  */
 export function openStoreToRead(file: string): Store {
   let mutex: StoreMutex | undefined;
@@ -114,11 +111,11 @@ function openAlone(
     throw error;
   }
   if (isEmpty) endMaking(file);
-  // Frees the snapshots of killed processes; otherwise their pages would never be reused.
+  // Frees the snapshots of killed processes. Otherwise their pages would never be reused.
   root.readerCheck();
   const databases = openDatabases(root, damaged);
   if (!readOnly && !isChecked) checkContent(file, databases, root);
-  // After all databases are open, a read puts this process into LMDB's reader table until it closes the store (`processesOn`).
+  // A read after all databases are open registers this process in LMDB's reader table until it closes the store (`processesOn`).
   const [last = 0] = databases.journal.getKeys({ reverse: true, limit: 1 });
   // The file was overwritten with an older one.
   if (!readOnly && notedCommit(file) > last) {
@@ -140,7 +137,7 @@ function openAlone(
   };
 }
 
-/** The content of a store is unknown if any part of its journal or any space is missing. Then nothing may be read or written. */
+/** If a part of the journal or a space is missing, the content of the store is unknown, and nothing may be read or written. */
 function checkContent(file: string, databases: Databases, root: RootDatabase<string, string>): void {
   const problem = journalProblem(databases) ?? spacesProblem(databases);
   if (problem === undefined) return;
@@ -154,7 +151,12 @@ function journalProblem({ journal }: Databases): string | undefined {
   return undefined;
 }
 
-/** The file must have been checked: LMDB may crash the process on a damaged one. */
+/**
+ * Check the file first: LMDB may crash the process on a damaged one.
+ *
+ * `overlappingSync: false` makes a commit visible only after its flush. With the library's default, a reader could see a commit that a
+ * power cut then loses.
+ */
 export function openEnvironment(
   file: string,
   readOnly = false,
@@ -179,8 +181,7 @@ export interface Statistics {
 }
 
 /**
- * Bytes of the file that no tree uses. New commits use them before the file grows, unless an older snapshot may still read
- * them.
+ * Bytes of the file that no tree uses. New commits use them before the file grows, unless an older snapshot may still read them.
  */
 export function reusableBytes({ root, records, leaves, journal }: Store): number {
   const found = root.getStats() as Statistics & {
@@ -189,7 +190,7 @@ export function reusableBytes({ root, records, leaves, journal }: Store): number
     readonly lastPageNumber: number;
   };
   const trees = [found.root, found.free, ...[records, leaves, journal].map((each) => statistics(each))];
-  // The two first pages are LMDB's own.
+  // The first two pages are LMDB's own.
   const used = trees.reduce(
     (sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages,
     2,
@@ -201,7 +202,7 @@ function statistics(database: { getStats(): object }): Statistics {
   return database.getStats() as Statistics;
 }
 
-/** The other processes that have the store open (`openProcessesOf`). */
+/** The other processes that have the store of a file open. */
 export async function processesOn(file: string): Promise<readonly number[]> {
   if (!existsSync(file)) return [];
   const store = openStoreToRead(file);
@@ -213,8 +214,8 @@ export async function processesOn(file: string): Promise<readonly number[]> {
 }
 
 /**
- * `processesOn` of an open store. A process that has read stays in LMDB's reader table until it closes the store; opening a store reads
- * in it.
+ * The other processes that have an open store open too. Opening a store reads in it, and a process that has read stays in LMDB's reader
+ * table until it closes the store.
  */
 export function otherProcessesOn(root: RootDatabase<string, string>): readonly number[] {
   root.readerCheck();
@@ -223,11 +224,11 @@ export function otherProcessesOn(root: RootDatabase<string, string>): readonly n
 }
 
 /**
- * Gives a store a new id, so that the ETags that it had name nothing any more. Call it after the content of a store was put in
- * place by other means than commits, or was copied. A process that has the store open keeps the old id until it ends. Throws
- * SettingsError when there is no store of this version.
+ * Gives a store a new id, so that its earlier ETags become invalid. Call it after the content of a store was copied, or was put in place
+ * by other means than commits. A process that has the store open keeps the old id until it ends. Throws SettingsError if there is no store
+ * of this version.
  *
- * A store that is put back as a file notices it when it is opened (`readOrMakeFormat`), unless the whole disk is set back.
+ * Opening a store detects that its file was put back (`readOrMakeFormat`), unless the whole disk was set back.
  */
 export async function renewStoreId(file: string): Promise<void> {
   const store = openStore(file);

@@ -7,48 +7,48 @@ import {
   largeShareCostMax,
 } from '../limits.ts';
 
-/** What is queued for a flush. */
+/** An item that waits for a flush. */
 export interface Queued {
   /** About how much work it is: see `writeCost` in limits.ts. */
   readonly cost: number;
 }
 
-/** What one caller has queued, the oldest first. */
+/** The queue of one caller, the oldest item first. */
 interface Lane<Item> {
   readonly queue: Item[];
   cost: number;
-  /** When it last had something in the queue or in a flush, in milliseconds of `performance.now()`. */
+  /** When the caller last had an item in the queue or in a flush, in milliseconds of `performance.now()`. */
   activeAt: number;
 }
 
-/** What the next flush carries out. */
+/** The items of the next flush. */
 export interface Taken<Item> {
   readonly items: readonly Item[];
-  /** What the others wait for: see `CommitLanes`. */
+  /** Whether the flush is for one caller with more than its share: see `CommitLanes`. */
   readonly isLarge: boolean;
   readonly lanes: readonly Lane<Item>[];
 }
 
 /**
- * A queue for flushes, divided by caller, so that one with much to write does not hold up the others. Each flush takes a share of what
- * every caller has queued. What exceeds a share gets flushes of its own, and each of them waits for as long as the one before it took, `largeRestMsMax` at most:
- * the other callers have half of the time. A caller that is alone has all of it.
+ * A queue for flushes, divided by caller, so that a caller with much to write does not delay the others. Each flush takes a share of
+ * every caller's queue. A queue that exceeds its share gets large flushes of its own. Each of them waits for as long as the previous large
+ * flush took, but at most `largeRestMsMax`. So the other callers have half of the time. A caller that is alone has all of it.
  *
- * What one caller has queued keeps its order.
+ * The items of one caller keep their order.
  */
 export class CommitLanes<Item extends Queued> {
-  /** By caller, in the order of their last flushes. */
+  /** By caller, sorted by the last flush of each. */
   readonly #lanes = new Map<string, Lane<Item>>();
   #count = 0;
   #wasLarge = false;
-  /** No large flush begins before, in milliseconds of `performance.now()`. */
+  /** When the next large flush may begin, in milliseconds of `performance.now()`. */
   #restsUntil = 0;
 
   get count(): number {
     return this.#count;
   }
 
-  /** How long what is left waits, in milliseconds, after `take` returned nothing. */
+  /** How long the remaining items must wait after `take` returned nothing, in milliseconds. */
   get restMs(): number {
     return Math.max(0, this.#restsUntil - performance.now());
   }
@@ -66,9 +66,9 @@ export class CommitLanes<Item extends Queued> {
   }
 
   /**
-   * Takes what the next flush carries out; nothing when all that is queued must still wait.
+   * Takes the items of the next flush; nothing if all queued items must still wait.
    *
-   * @param countMax takes at most so many, and at most `commitBatchMax`
+   * @param countMax takes at most this many items, and at most `commitBatchMax`
    */
   take(countMax: number): Taken<Item> {
     const now = performance.now();
@@ -81,7 +81,7 @@ export class CommitLanes<Item extends Queued> {
     return this.#taken(this.#takeLarge(...large), true);
   }
 
-  /** Call it after the flush. @param ms how long it took */
+  /** Call it after the flush. @param ms how long the flush took */
   flushed({ isLarge, lanes }: Taken<Item>, ms: number): void {
     const now = performance.now();
     for (const lane of lanes) lane.activeAt = now;
@@ -126,7 +126,7 @@ export class CommitLanes<Item extends Queued> {
     this.#lanes.set(caller, lane);
   }
 
-  /** The caller whose last flush is longest ago, of those with more than a share. */
+  /** Of the callers with more than a share, the one whose last flush is longest ago. */
   #nextLarge(): readonly [string, Lane<Item>] | undefined {
     for (const each of this.#lanes) if (each[1].cost > callerShareMax) return each;
     return undefined;
@@ -143,15 +143,18 @@ interface Part<Item> {
   readonly items: readonly Item[];
 }
 
-interface Bounds {
+interface TakeBounds {
   readonly count: number;
   readonly costMax: number;
-  /** Whether one is taken even if it costs more. */
+  /** Whether the first item is taken even if it costs more. */
   readonly isOneTaken: boolean;
 }
 
-/** Takes the oldest. */
-function takeFrom<Item extends Queued>(lane: Lane<Item>, { count, costMax, isOneTaken }: Bounds): Part<Item> {
+/** Takes the oldest items. */
+function takeFrom<Item extends Queued>(
+  lane: Lane<Item>,
+  { count, costMax, isOneTaken }: TakeBounds,
+): Part<Item> {
   let taken = 0;
   let cost = 0;
   for (const item of lane.queue) {

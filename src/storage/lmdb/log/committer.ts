@@ -10,11 +10,11 @@ import {
 } from '../limits.ts';
 import type { SpaceRecord, Store } from '../store.ts';
 import { Compaction } from './compaction.ts';
-import { appendEntry, countOfChanges, type SpaceEntry } from './journal.ts';
+import { appendEntry, countChanges, type SpaceEntry } from './journal.ts';
 import { LeafLookup } from './leaves.ts';
 import { Memtable } from './memtable.ts';
 
-/** Removes a space; fails with `exists` while it has items. Its id is empty, as no item's is. */
+/** Removes a space; fails with `exists` while the space has items. The id is empty, which no item's id is. */
 export interface SpaceRemovalWrite {
   readonly kind: 'remove';
   readonly space: Space;
@@ -23,7 +23,7 @@ export interface SpaceRemovalWrite {
 export type Write = PortWrite | SpaceRemovalWrite;
 export type Batch = readonly (readonly Write[])[];
 /**
- * What became of a commit: undefined when it was made; `full` when the disk has no room for it, `damaged` when what its conditions
+ * The result of a commit: undefined if it was made, `full` if the disk has no room for it, `damaged` if a value that its conditions
  * depend on cannot be read.
  */
 export type CommitResult = Rejection | 'full' | 'damaged' | undefined;
@@ -42,9 +42,9 @@ export class Committer {
   readonly #memtable: Memtable;
   readonly #compaction: Compaction;
   readonly #leaves: LeafLookup;
-  /** What the batch changes: values by id, null for a deleted item, by space. */
+  /** The changes of the batch by space: values by id, null for a deleted item. */
   #changed = new Map<Space, Map<string, string | null>>();
-  /** Until the next start, which tries again. */
+  /** Whether compaction has met damage. The next start tries again. */
   #isCompactionStopped = false;
 
   constructor(store: Store) {
@@ -58,13 +58,13 @@ export class Committer {
     return this.#memtable.last;
   }
 
-  /** Whether there is anything to compact, and compaction has met no damage. */
+  /** Whether there are changes to compact, and compaction has met no damage. */
   get canCompact(): boolean {
     return !this.#memtable.isEmpty && !this.#isCompactionStopped;
   }
 
   /**
-   * Call it within a write transaction. When it throws a store error, call `forget`.
+   * Makes the commits of a batch. Call it within a write transaction. If it throws a store error, call `forget`.
    *
    * @param mayGrow whether to make commits that do not free space
    */
@@ -79,15 +79,15 @@ export class Committer {
       const changed = this.#changedSpaces();
       const spaces = JSON.stringify(changed);
       this.#compactSome(spaces.length * compactionShare);
-      this.#append(spaces, countOfChanges(changed));
+      this.#append(spaces, countChanges(changed));
     } else if (!mayGrow) {
-      // Rejected commits that keep coming must not keep an idle store from compacting, which makes room for them.
+      // A series of rejected commits must not prevent compaction, which makes room for them.
       this.#compactNow(compactionStepSize);
     }
     return results;
   }
 
-  /** Compacts about `sizeMax` characters of changes. Call it within a write transaction, when the store is idle. */
+  /** Compacts about `sizeMax` characters of changes. Call it within a write transaction while the store is idle. */
   compactIdle(sizeMax: number): void {
     this.#begin();
     this.#compactNow(sizeMax);
@@ -97,13 +97,13 @@ export class Committer {
     if (!this.canCompact) return;
     if (!this.#compaction.isUnderWay) this.#compaction.begin();
     this.#compactStep(sizeMax);
-    // Readers learn from the newest entry which commits have left the journal.
+    // Readers see in the newest entry which commits have left the journal.
     if (!this.#compaction.isUnderWay && !this.#isCompactionStopped) this.#append('[]', 0);
   }
 
   /**
-   * A leaf with a wrong checksum is not written again, so its changes must stay in the journal, and with them all later ones. The
-   * leaves that were done before it have their changes twice, which changes no result.
+   * A leaf with a wrong checksum is not written again. So its changes must stay in the journal, and with them all later ones. The leaves
+   * before it are then in both places, which changes no result.
    */
   #compactStep(sizeMax: number): void {
     try {
@@ -127,7 +127,7 @@ export class Committer {
     if (!this.#memtable.catchUp()) throw new Error('the store lacks its last commits');
   }
 
-  /** One damaged leaf fails the commits that need it, and no others. */
+  /** A damaged leaf fails only the commits that need it. */
   #commitUnlessDamaged(writes: readonly Write[], mayGrow: boolean): CommitResult {
     try {
       return this.#commit(writes, mayGrow);
@@ -141,7 +141,7 @@ export class Committer {
   #commit(writes: readonly Write[], mayGrow: boolean): CommitResult {
     const found = writes.map(({ space, id }) => this.#find(space, id));
     for (const [index, write] of writes.entries()) {
-      const reason = this.#rejectionOf(write, found[index]);
+      const reason = this.#findRejection(write, found[index]);
       if (reason !== undefined) return { write: index, reason };
     }
     if (!mayGrow && !freesSpace(writes, found)) return 'full';
@@ -163,8 +163,8 @@ export class Committer {
     return { textBytes: text.length, value: () => (JSON.parse(json) as Item).name };
   }
 
-  #rejectionOf(write: Write, found: Found | undefined): Rejection['reason'] | undefined {
-    if (write.kind === 'remove') return this.#removalRejectionOf(write);
+  #findRejection(write: Write, found: Found | undefined): Rejection['reason'] | undefined {
+    if (write.kind === 'remove') return this.#findRemovalRejection(write);
     if (write.kind === 'create' && found !== undefined) return 'exists';
     if (write.kind === 'create' || write.kind === 'put') {
       const isMade = write.makeSpace || this.#memtable.record(write.space) !== undefined;
@@ -175,7 +175,7 @@ export class Committer {
     return write.ifValue === undefined || write.ifValue === found.value() ? undefined : 'differs';
   }
 
-  #removalRejectionOf({ space }: SpaceRemovalWrite): Rejection['reason'] | undefined {
+  #findRemovalRejection({ space }: SpaceRemovalWrite): Rejection['reason'] | undefined {
     const record = this.#memtable.record(space);
     if (record === undefined) return 'space_missing';
     return record.count > 0 ? 'exists' : undefined;
@@ -240,7 +240,7 @@ function textBytesAfter(write: Exclude<Write, { kind: 'check' | 'remove' }>): nu
   return write.kind === 'delete' ? 0 : Buffer.byteLength(itemText(write.id, write.value));
 }
 
-/** Whether the commit leaves less than there was. One that changes nothing needs no space either. */
+/** Whether the data is smaller after the commit. A commit that changes nothing needs no space either. */
 function freesSpace(writes: readonly Write[], found: readonly (Found | undefined)[]): boolean {
   let growth = 0;
   let isChange = false;

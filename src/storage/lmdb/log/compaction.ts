@@ -14,9 +14,8 @@ const smallLeafBytes = leafBytesMax / 4;
 const joinedLeaf: RunSize = { bytesMax: (leafBytesMax * 3) / 4, filled: false };
 
 /**
- * Moves changes from the journal into the leaves, sorted by id, in several steps. Each leaf is rewritten once for all
- * of its changes. The journal keeps all changes until the last step, and the journal overrides the leaves, so an
- * interrupted compaction changes no result.
+ * Moves changes from the journal into the leaves, sorted by id, in several steps. Each leaf is rewritten once for all of its changes.
+ * The journal overrides the leaves and keeps all changes until the last step, so an interrupted compaction changes no result.
  */
 export class Compaction {
   readonly #store: Store;
@@ -67,7 +66,7 @@ export class Compaction {
     this.#isUnderWay = false;
   }
 
-  /** Since the beginning an item may have changed again, or another process may have compacted it. */
+  /** An item may have changed again since the beginning, or another process may have compacted it. */
   #currentChanges(space: Space, changes: readonly Change[]): readonly Change[] {
     return changes.flatMap(({ id }) => this.#memtable.change(space, id) ?? []);
   }
@@ -90,17 +89,17 @@ function changeSize({ id, value = '' }: Change): number {
   return id.length + value.length + 8;
 }
 
-/** A leaf whose content is wrong must not get a right checksum. */
+/** Checks each leaf: damaged content must not get a correct checksum. */
 const rewriting: Reading = { isAfresh: true };
 
-/** Applies changes, sorted by id, to the leaves. Throws DamagedValueError; the leaves before are then done. */
+/** Applies changes, sorted by id, to the leaves. Throws DamagedValueError after it has rewritten the leaves before the damaged one. */
 function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
   let next = 0;
   while (next < changes.length) {
     const { key, run } = findLeaf(store, space, (changes[next] as Change).idBytes, rewriting);
     const changed = changesIn(key, space, changes, next);
     next += changed.length;
-    // Ascending ids all go into the last leaf. The leaves that split off will not change again, so they are filled.
+    // Ascending ids all go into the last leaf. The leaves that split off from it will not change again, so they are filled.
     const size = { bytesMax: leafBytesMax, filled: key === lastLeafKey(space) };
     putLeaves(store, space, key, withChanges(run, changed, size));
   }

@@ -2,13 +2,13 @@ import { ServiceError } from '../../../errors.ts';
 import { callerQueueSizeMax, commitQueueMax, commitQueueSizeMax, writeCost } from '../limits.ts';
 import { CommitLanes, type Queued, type Taken } from './commit-lanes.ts';
 
-/** A work for `GroupCommit`. */
+/** How much work is queued, and for whom. */
 interface Load {
   /** In characters. */
   readonly size: number;
-  /** How many writes it makes. */
+  /** The number of its writes. */
   readonly writes: number;
-  /** For whom it is; undefined for the service itself. */
+  /** The caller of the work; undefined for the service itself. */
   readonly caller: string | undefined;
 }
 
@@ -18,17 +18,17 @@ interface Waiting<Work, Result> extends Queued, Load {
   readonly reject: (error: unknown) => void;
 }
 
-/** No caller has this name. */
+/** The service's own work. No caller has this name. */
 const service = '';
 
 /**
- * Group commit: works that arrive during a flush share the next one. Those of one caller keep their order; `CommitLanes` says in which
- * flush they are. `flush` executes a batch as one transaction and, when it is durable, resolves with one result per work.
+ * Group commit: work that arrives during a flush shares the next one. Work of one caller keeps its order, and `CommitLanes` assigns it
+ * to flushes. `flush` executes a batch as one transaction. When the transaction is durable, it resolves with one result for each work.
  */
 export class GroupCommit<Work, Result> {
   readonly #flush: (batch: readonly Work[]) => Promise<readonly Result[]>;
   readonly #lanes = new CommitLanes<Waiting<Work, Result>>();
-  /** In characters, by caller. */
+  /** The queued characters of each caller. */
   readonly #sizes = new Map<string, number>();
   #queueSize = 0;
   #running: Promise<void> | undefined;
@@ -40,8 +40,8 @@ export class GroupCommit<Work, Result> {
   }
 
   /**
-   * Resolves after the flush that made the work durable; rejects with `overloaded` when the queue is full, or the caller's part of it:
-   * what is left is for the others, and for the service itself.
+   * Resolves after the flush that made the work durable. Rejects with `overloaded` if the queue is full, or the caller's part of it: the
+   * rest is for the other callers and the service itself.
    */
   add(work: Work, load: Load): Promise<Result> {
     if (this.#isFull(load.caller)) {
@@ -56,7 +56,7 @@ export class GroupCommit<Work, Result> {
     });
   }
 
-  /** Resolves when all works added before are flushed. */
+  /** Resolves when all work that was added before is flushed. */
   async drain(): Promise<void> {
     while (this.#running !== undefined) await this.#running;
   }
@@ -76,8 +76,8 @@ export class GroupCommit<Work, Result> {
   async #run(): Promise<void> {
     // One turn of the event loop lets the requests that have already arrived join the first batch.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    // Only half of them is flushed at first. The other half is ready for the next flush, during which the first callers
-    // send new requests. In a single batch, disk and CPU would take turns waiting for each other.
+    // The first flush takes only half of the work. The other half is ready for the next flush, during which the first callers
+    // send new requests. With a single batch, disk and CPU would take turns waiting for each other.
     let count = Math.ceil(this.#lanes.count / 2);
     while (this.#lanes.count > 0) {
       const taken = this.#lanes.take(count);
@@ -88,7 +88,7 @@ export class GroupCommit<Work, Result> {
     this.#running = undefined;
   }
 
-  /** @returns after so many milliseconds, or when a work is added */
+  /** Resolves after this time, or when work is added. */
   async #pause(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, ms);

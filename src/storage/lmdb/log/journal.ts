@@ -3,7 +3,7 @@ import type { Statistics, Store } from '../store.ts';
 
 /** A commit in the journal. */
 export interface JournalEntry {
-  /** The first commit that is not completely in the leaves yet; earlier commits have left the journal. */
+  /** The first commit that is not completely in the leaves yet. Earlier commits have left the journal. */
   readonly first: number;
   readonly spaces: readonly SpaceEntry[];
   /** When the commit was made, in milliseconds since 1970. */
@@ -11,8 +11,8 @@ export interface JournalEntry {
 }
 
 /**
- * Count and text bytes as of this commit, then the changes: alternating ids and values, null for a deleted item. With `true`
- * at the end, the space is removed.
+ * The changes of a commit in one space: count and text bytes after the commit, then alternating ids and values, null for a deleted item.
+ * With `true` at the end, the commit removes the space.
  */
 export type SpaceEntry = readonly [
   space: Space,
@@ -22,20 +22,20 @@ export type SpaceEntry = readonly [
   isRemoved?: true,
 ];
 
-export function countOfChanges(spaces: readonly SpaceEntry[]): number {
+export function countChanges(spaces: readonly SpaceEntry[]): number {
   return spaces.reduce((count, [, , , changes]) => count + changes.length / 2, 0);
 }
 
-/** An entry of the journal, read. */
+/** An entry as read from the journal. */
 interface ReadEntry {
   /** The number of its commit. */
   readonly commit: number;
-  /** Characters in the store. */
+  /** The size of the entry in characters. */
   readonly size: number;
   readonly entry: JournalEntry;
 }
 
-/** The entries of the journal from a commit on, the oldest first. Entries that are already in the leaves may be among them (`ArchiveMark`). */
+/** The entries of the journal from a commit on, the oldest first. Some may already be in the leaves (`ArchiveMark`). */
 export function* entriesFrom({ journal }: Store, from: number): Iterable<ReadEntry> {
   for (const { key, value } of journal.getRange({ start: from }))
     yield { commit: key, size: value.length, entry: JSON.parse(value) as JournalEntry };
@@ -46,7 +46,7 @@ export function keysFrom({ journal }: Store, from: number): Iterable<number> {
   return journal.getKeys({ start: from, limit: 2 });
 }
 
-/** A commit of the journal as text: continuous backup passes it on as it is. */
+/** A commit of the journal as text, which continuous backup copies as it is. */
 export interface EntryText {
   readonly commit: number;
   /** When the commit was made, in milliseconds since 1970. */
@@ -55,10 +55,10 @@ export interface EntryText {
   readonly spaces: string;
 }
 
-/** As `appendEntry` writes it. */
+/** The beginning of an entry as `appendEntry` writes it. */
 const headPattern = /^\{"first":\d+,"at":(\d+),"spaces":/;
 
-/** As `entriesFrom`, at a fraction of its cost. */
+/** As `entriesFrom`, without parsing the changes, at a fraction of the cost. */
 export function* entryTextsFrom({ journal }: Store, from: number): Iterable<EntryText> {
   for (const { key: commit, value } of journal.getRange({ start: from })) {
     const [head, at] = headPattern.exec(value) ?? [];
@@ -95,49 +95,49 @@ export function appendEntry(
 
 /**
  * How far continuous backup has copied the journal to its target. Entries after the mark stay in the journal even when compaction has
- * moved them into the leaves, so that they can still be copied. The journal keeps at most `journalBytesMax` for this: if the target is
- * away for longer, entries are lost to it and a new snapshot is needed, but the disk does not fill up.
+ * moved them into the leaves, so that they can still be copied. The journal keeps at most `journalBytesMax` for this. If the target cannot
+ * be reached for longer, it misses entries and needs a new snapshot, but the disk does not fill up.
  */
 export interface ArchiveMark {
-  /** The series of segments that this store writes. A new one begins where commits are missing in the old one. */
+  /** The series of segments that this store writes. A new chain begins where commits are missing in the old one. */
   readonly chain: string;
-  /** Where the segments are. */
+  /** The name of the target that has the segments. */
   readonly target: string;
-  /** The store whose commits they are (`Format.id`): a restored or copied store begins another chain. */
+  /** The id of the store whose commits these are (`Format.id`): a restored or copied store begins another chain. */
   readonly store: string;
   /** The number of the last commit in a segment. */
   readonly position: number;
-  /** The running checksum of the commits up to it (`segment.ts`). */
+  /** The running checksum after that commit (`segment.ts`). */
   readonly checksum: string;
-  /** Bytes of the journal beyond which it keeps nothing for the target. */
+  /** The size from which on the journal keeps nothing for the target. */
   readonly journalBytesMax: number;
 }
 
-const key = 'mark';
+const markKey = 'mark';
 
 /** Undefined if the store has no continuous backup. */
 export function readArchiveMark({ root }: Store): ArchiveMark | undefined {
-  const text = root.get(key);
+  const text = root.get(markKey);
   return text === undefined ? undefined : (JSON.parse(text) as ArchiveMark);
 }
 
 /** Call it within a write transaction. */
 export function writeArchiveMark({ root }: Store, mark: ArchiveMark | undefined): void {
-  if (mark === undefined) root.removeSync(key);
-  else root.putSync(key, JSON.stringify(mark));
+  if (mark === undefined) root.removeSync(markKey);
+  else root.putSync(markKey, JSON.stringify(mark));
 }
 
 /**
- * Removes the entries up to a commit, except those that continuous backup has not copied yet. All of them must be in the leaves. Call it
- * within a write transaction.
+ * Removes the entries up to a commit, except those that continuous backup has not copied yet. All of these commits must be in the leaves.
+ * Call it within a write transaction.
  */
 export function trimCompacted(store: Store, last: number): void {
   const mark = readArchiveMark(store);
-  const end = mark === undefined || isTooMuch(store, mark) ? last : Math.min(last, mark.position);
+  const end = mark === undefined || isTooLarge(store, mark) ? last : Math.min(last, mark.position);
   for (const commit of [...store.journal.getKeys({ end: end + 1 })]) store.journal.removeSync(commit);
 }
 
-function isTooMuch({ journal }: Store, { journalBytesMax }: ArchiveMark): boolean {
+function isTooLarge({ journal }: Store, { journalBytesMax }: ArchiveMark): boolean {
   const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } =
     journal.getStats() as Statistics;
   return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize > journalBytesMax;

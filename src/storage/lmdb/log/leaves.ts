@@ -15,14 +15,14 @@ interface Leaf {
   readonly run: SortedRun;
 }
 
-/** The leaf where an id belongs; an empty last leaf when the space has none that reaches so far. Throws DamagedValueError. */
+/** The leaf where an id belongs; an empty last leaf if no leaf reaches that far. Throws DamagedValueError. */
 export function findLeaf(store: Store, space: Space, idBytes: string, reading?: Reading): Leaf {
   const range = { start: leafKey(space, idBytes), end: endKey(space), limit: 1 };
   for (const { key, value: run } of store.leaves.getRange(range, reading)) return { key, run };
   return { key: lastLeafKey(space), run: emptySortedRun };
 }
 
-/** The leaf after a key; undefined after the last one. Throws DamagedValueError. */
+/** The leaf after a key; undefined after the last leaf. Throws DamagedValueError. */
 export function leafAfter(store: Store, space: Space, key: string, reading?: Reading): Leaf | undefined {
   const range = { start: key, exclusiveStart: true, end: endKey(space), limit: 1 };
   for (const { key, value: run } of store.leaves.getRange(range, reading)) return { key, run };
@@ -45,8 +45,8 @@ function textInRun(store: Store, space: Space, id: string, run: SortedRun): Buff
 }
 
 /**
- * Throws DamagedValueError if the leaf before a key was written under another key: then what belongs between the two keys is in that
- * leaf, and would seem to be missing.
+ * Throws DamagedValueError if the leaf before a key was written under another key. The items between the two keys are then in that leaf,
+ * and would seem to be missing.
  */
 function checkLeafBefore(store: Store, space: Space, key: string, transaction?: Transaction): void {
   const range = {
@@ -57,16 +57,16 @@ function checkLeafBefore(store: Store, space: Space, key: string, transaction?: 
     limit: 1,
     ...defined({ transaction }),
   };
-  // To read a value checks it.
+  // Reading a value checks it.
   for (const _ of store.leaves.getRange(range)) return;
 }
 
-/** As long as most leaves: a longer one has a single large item, and is read each time. */
+/** The length of most leaves. A longer leaf has a single large item, and is read each time. */
 const keptBytes = 16 * 1024;
 
 /**
- * Looks items up in the leaves, and keeps the last leaf, because commits often write neighbouring ids. Call `forget` when
- * leaves may have changed.
+ * Looks up items in the leaves, and keeps the last leaf, because commits often write neighbouring ids. Call `forget` when leaves may
+ * have changed.
  */
 export class LeafLookup {
   readonly #store: Store;
@@ -98,7 +98,7 @@ export class LeafLookup {
     this.#leaf = { key, run };
     this.#space = undefined;
     if (run.length > keptBytes) return;
-    // The library reuses the bytes of a leaf for its next read, of whatever.
+    // The library reuses the bytes of a leaf for its next read.
     run.copy(this.#kept);
     this.#leaf = { key, run: this.#kept.subarray(0, run.length) };
     this.#from = idBytes;
@@ -106,7 +106,7 @@ export class LeafLookup {
   }
 }
 
-/** The changes, from an index on, that belong in the leaf of a key. */
+/** The changes from an index on that belong in the leaf of a key. */
 export function changesIn(
   key: string,
   space: Space,
@@ -124,7 +124,10 @@ interface RunsOptions {
   readonly transaction?: Transaction;
 }
 
-/** The items of a space, from the first one that may be in the range on, leaf by leaf with changes applied, as one transaction sees the leaves. */
+/**
+ * The items of a space from the first one that may be in the range, leaf by leaf and with the changes applied. The leaves are those of one
+ * transaction.
+ */
 export function* readRuns(
   store: Store,
   space: Space,
@@ -152,7 +155,7 @@ const noChanges: readonly Change[] = [];
 const checkingAll: Reading = { isAfresh: true };
 const trusting: Reading = { isTrusted: true };
 
-/** The text of runs in chunks of a fixed size, which share one buffer; none is empty. */
+/** The text of runs in chunks of a fixed size, which share one buffer. No chunk is empty. */
 export function* readChunks(
   runs: Iterable<SortedRun>,
   { after, prefix, limit = Number.POSITIVE_INFINITY }: ScanOptions,
@@ -165,7 +168,7 @@ export function* readChunks(
     const { first, last } = withinRun(run, range);
     const end = Math.min(last, first + left);
     left -= end - first;
-    // Known now: the run is valid until the chunk is taken.
+    // Computed before `yield`: afterwards the run is no longer valid.
     const isLast = last < countOf(run);
     let text = textBetween(run, first, end);
     if (!chunk.hasRoomFor(text)) {
@@ -179,14 +182,14 @@ export function* readChunks(
   if (!chunk.isEmpty) yield chunk.take();
 }
 
-/** The ids of a range: after one, from one on, and before one. */
+/** A range of ids: greater than `after`, at least `from`, and less than `before`. */
 interface IdRange {
   readonly after?: Buffer | undefined;
   readonly from?: Buffer;
   readonly before?: Buffer;
 }
 
-/** Every id with the prefix is before the prefix whose last byte is one more: UTF-8 has no byte 0xff. */
+/** Every id with the prefix is less than the prefix with its last byte increased by one: UTF-8 has no byte 0xff. */
 function prefixRange(prefix = ''): IdRange {
   if (prefix === '') return {};
   const from = Buffer.from(prefix);

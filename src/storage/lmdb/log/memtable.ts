@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Space } from '../../engine.ts';
 import { bytesOf, firstKey } from '../file/databases.ts';
 import type { SpaceRecord, Store } from '../store.ts';
-import { countOfChanges, entriesFrom, keysFrom, lastEntry, type SpaceEntry } from './journal.ts';
+import { countChanges, entriesFrom, keysFrom, lastEntry, type SpaceEntry } from './journal.ts';
 
 /** The latest change of an item. */
 export interface Change {
@@ -17,8 +17,8 @@ export interface Change {
 const cachedRecordsMax = 10_000;
 
 /**
- * The changes in the journal, by space and id. All other items are in the leaves. Each thread has its own memtable, and
- * updates it from the journal within the transaction in which it then reads the leaves.
+ * The changes in the journal, by space and id. All other items are in the leaves. Each thread has its own memtable, and updates it from
+ * the journal within the transaction in which it then reads the leaves.
  */
 export class Memtable {
   readonly #store: Store;
@@ -64,8 +64,8 @@ export class Memtable {
   /**
    * Reads the new entries of the journal.
    *
-   * @returns false when the transaction is older than the last one that this memtable was brought up to: what compaction has moved
-   * since then is no longer here, and not yet in the leaves that the transaction shows
+   * @returns false if the transaction is older than the one to which this memtable is up to date. Changes that compaction has moved
+   * meanwhile are then neither here nor in the leaves that the transaction shows
    */
   catchUp(): boolean {
     if (this.#last > 0) {
@@ -74,19 +74,19 @@ export class Memtable {
       if (known === undefined) return false;
       if (known === this.#last && next === undefined) return true;
     }
-    // At first, what continuous backup keeps in the journal is passed over: it is in the leaves.
+    // The first time, skips the entries that the journal only keeps for continuous backup: they are in the leaves.
     const from = this.#last === 0 ? (lastEntry(this.#store)?.entry.first ?? 1) : this.#last + 1;
     for (const { commit, size, entry } of entriesFrom(this.#store, from)) {
-      // The commits in between are already compacted, and so is everything known here: read it from the leaves.
+      // The commits in between are already compacted, and so is everything known here. The leaves have it.
       if (commit !== this.#last + 1) this.forget();
-      this.append(commit, size, countOfChanges(entry.spaces));
+      this.append(commit, size, countChanges(entry.spaces));
       this.apply(commit, entry.spaces);
       this.dropBefore(entry.first);
     }
     return true;
   }
 
-  /** Makes the changes of a commit. */
+  /** Applies the changes of a commit. */
   apply(commit: number, spaces: readonly SpaceEntry[]): void {
     for (const [space, count, textBytes, changes, isRemoved] of spaces) {
       for (let n = 0; n < changes.length; n += 2) {
@@ -191,7 +191,7 @@ export class Memtable {
     }
   }
 
-  /** Clears everything, to be read again: after a failed transaction, or when entries were missed. */
+  /** Clears everything, to read it again after a failed transaction or missed entries. */
   forget(): void {
     this.#spaces.clear();
     this.#records.clear();
@@ -204,7 +204,7 @@ export class Memtable {
 }
 
 class SpaceChanges {
-  /** As of the last change; not stored anywhere else yet. */
+  /** The record after the last change. It is not stored anywhere else yet. */
   record: SpaceRecord | undefined;
   /** The commit that removed the space; undefined while the space exists. */
   removedBy: number | undefined;

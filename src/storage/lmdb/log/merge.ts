@@ -24,13 +24,13 @@ export interface RunSize {
 export const passingRun: RunSize = { bytesMax: 0xffff, filled: true };
 
 /**
- * The items of a run with changes applied, in as many runs as needed; none when no item is left.
+ * The items of a run with changes applied, in as many runs as needed; none if no item is left.
  *
  * @param changes sorted by id, each id once
  */
 export function withChanges(run: SortedRun, changes: readonly Change[], size: RunSize): SortedRun[] {
   const items = new Items();
-  // Changes are few, so the run is copied in stretches between them.
+  // There are few changes, so the run is copied in stretches between them.
   let copied = 0;
   for (const { id, value } of changes) {
     const { index, found } = search(run, Buffer.from(id), copied);

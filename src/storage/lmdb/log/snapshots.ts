@@ -7,6 +7,61 @@ import {
   snapshotSweepMs,
 } from '../limits.ts';
 
+/** The snapshots that the main thread reads: when a new one is due (LastCommit), how reads share it, and how long it may be held. */
+
+/** From LMDB's mdb.c, struct MDB_txbody. */
+const magic = 0xbeefc0de;
+const transactionAt = 8;
+/**
+ * Where the writers' mutex may have its state, by mdb.c, struct MDB_txninfo. The mutex begins after one cache line, or after two where
+ * a mutex is larger (glibc on arm64). The state is its first word in glibc, and its second one in musl.
+ */
+const writerLockAt = [64, 68, 128];
+const headBytes = 132;
+/** From linux/futex.h: the owner of the lock has died, and nobody has taken it since. Another bit says whether somebody waits for it. */
+const ownerDied = 0x4000_0000;
+const ownerMask = 0x7fff_ffff;
+
+/**
+ * The number of the store's last transaction, from any process. LMDB itself reads it, in the head of its lock file, when a snapshot
+ * begins. Reading it costs a tenth of beginning a snapshot.
+ *
+ * A writer advances the number after its transaction is on disk. If the writer dies in between, no snapshot shows the transaction until
+ * the next writer finds the mutex abandoned and corrects the number (mdb_mutex_failed).
+ */
+export class LastCommit {
+  readonly #file: number;
+  readonly #head = Buffer.alloc(headBytes);
+
+  constructor(storeFile: string) {
+    this.#file = openSync(`${storeFile}-lock`, 'r');
+    this.#readHead();
+    if (this.#head.readUInt32LE(0) !== magic) {
+      closeSync(this.#file);
+      throw new Error(`${storeFile}-lock is not a lock file of this LMDB`);
+    }
+  }
+
+  read(): number {
+    this.#readHead();
+    return this.#head.readUIntLE(transactionAt, 6);
+  }
+
+  /** Whether, at the last `read`, a writer had died in its transaction and none had come after it. Then the number may lack that transaction. */
+  get isInDoubt(): boolean {
+    for (const at of writerLockAt) if ((this.#head.readUInt32LE(at) & ownerMask) === ownerDied) return true;
+    return false;
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #readHead(): void {
+    readSync(this.#file, this.#head, 0, headBytes, 0);
+  }
+}
+
 interface Pending extends PromiseWithResolvers<void> {
   /** When the first read began to wait, in milliseconds of `performance.now()`. */
   readonly since: number;
@@ -55,18 +110,18 @@ export class SnapshotRefresh {
   }
 }
 
-/** Reads that wait for a transaction which changes nothing: see `repairMessage` in writer.ts. */
+/** The reads that wait for a transaction that changes nothing: see `repairMessage` in writer.ts. */
 export class Repairs {
   readonly #ask: () => void;
-  /** In the order in which they asked. */
+  /** In the order of their requests. */
   readonly #waiting: (() => void)[] = [];
 
-  /** @param ask asks the writer for a transaction; it answers in the same order */
+  /** @param ask asks the writer for a transaction; the writer answers in the same order */
   constructor(ask: () => void) {
     this.#ask = ask;
   }
 
-  /** Resolves after a transaction that begins after this call, and after `repairMsMax` at the latest. */
+  /** Resolves after a transaction that begins after this call, but at the latest after `repairMsMax`. */
   async repaired(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
@@ -82,85 +137,32 @@ export class Repairs {
   }
 }
 
-/** As in LMDB's mdb.c, struct MDB_txbody. */
-const magic = 0xbeefc0de;
-const transactionAt = 8;
-/**
- * Where the writers' mutex may have its state, as in mdb.c, struct MDB_txninfo: it begins after one cache line, or after two where a
- * mutex is larger (glibc on arm64). The state is its first word in glibc, and its second one in musl.
- */
-const writerLockAt = [64, 68, 128];
-const headBytes = 132;
-/** linux/futex.h: the owner of the lock has died, and nobody has taken it since. Another bit says whether somebody waits for it. */
-const ownerDied = 0x4000_0000;
-const ownerMask = 0x7fff_ffff;
-
-/**
- * The number of the store's last transaction, from any process. It comes from the head of LMDB's lock file, which LMDB
- * itself reads when a snapshot begins. Reading it costs a tenth of beginning a snapshot.
- *
- * A writer advances the number after its transaction is on disk. One that dies in between leaves a transaction that no snapshot
- * shows, until the next writer finds the mutex abandoned and corrects the number (mdb_mutex_failed).
- */
-export class LastCommit {
-  readonly #file: number;
-  readonly #head = Buffer.alloc(headBytes);
-
-  constructor(storeFile: string) {
-    this.#file = openSync(`${storeFile}-lock`, 'r');
-    this.#readHead();
-    if (this.#head.readUInt32LE(0) !== magic) {
-      closeSync(this.#file);
-      throw new Error(`${storeFile}-lock is not a lock file of this LMDB`);
-    }
-  }
-
-  read(): number {
-    this.#readHead();
-    return this.#head.readUIntLE(transactionAt, 6);
-  }
-
-  /** Whether a writer had died in its transaction at the last `read`, and none has come after it: the number may lack that transaction. */
-  get isInDoubt(): boolean {
-    for (const at of writerLockAt) if ((this.#head.readUInt32LE(at) & ownerMask) === ownerDied) return true;
-    return false;
-  }
-
-  close(): void {
-    closeSync(this.#file);
-  }
-
-  #readHead(): void {
-    readSync(this.#file, this.#head, 0, headBytes, 0);
-  }
-}
-
 export interface SnapshotBounds {
-  /** How far the file may grow while a snapshot is held, in bytes. The default is `snapshotGrowthBytesMax`. */
+  /** How far the file may grow while a snapshot is held, in bytes; `snapshotGrowthBytesMax` by default. */
   readonly growthBytesMax?: number | undefined;
-  /** How long a snapshot is held whatever the growth, in milliseconds. The default is `snapshotBoundedAfterMs`. */
+  /** How long a snapshot may be held whatever the growth, in milliseconds; `snapshotBoundedAfterMs` by default. */
   readonly boundedAfterMs?: number | undefined;
-  /** Called for each snapshot that is ended because of these bounds. */
+  /** Called for each snapshot that these bounds end. */
   readonly ended?: (() => void) | undefined;
 }
 
-interface Held {
+interface HeldSnapshot {
   readonly since: number;
   readonly fileBytes: number;
   readonly end: () => void;
 }
 
 /**
- * The snapshots of long reads in this process. The store cannot reuse the pages that a snapshot may still read, so during
- * updates the file grows as long as one is held. A snapshot that has been held for some seconds ends when the file has grown
- * too much since it began, by whichever process.
+ * The snapshots of long reads in this process. The store cannot reuse the pages that a snapshot may still read, so updates make the file
+ * grow as long as a snapshot is held. A snapshot that has been held for some seconds ends when the file has grown too much since it
+ * began, whichever process wrote.
  */
 export class HeldSnapshots {
   readonly #file: string;
   readonly #growthBytesMax: number;
   readonly #boundedAfterMs: number;
   readonly #ended: () => void;
-  readonly #held = new Set<Held>();
+  readonly #held = new Set<HeldSnapshot>();
   #sweeps: NodeJS.Timeout | undefined;
 
   constructor(file: string, bounds: SnapshotBounds = {}) {
@@ -202,7 +204,7 @@ export class HeldSnapshots {
     this.#sweeps = undefined;
   }
 
-  /** 0 if the file is gone: what is in memory of it stays readable. */
+  /** 0 if the file is gone: what LMDB has mapped of it stays readable. */
   #fileBytes(): number {
     return statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0;
   }

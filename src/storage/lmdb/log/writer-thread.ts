@@ -4,11 +4,11 @@ import { Worker } from 'node:worker_threads';
 import type { Batch } from './committer.ts';
 import type { BatchOutcome, closeMessage, Outcome, repairMessage, WriterData } from './writer.ts';
 
-/** What the writer thread reports beside the outcomes of batches. */
+/** The reports of the writer thread, except the outcomes of batches. */
 interface WriterEvents {
   /** The state on disk is unknown: the process must end. */
   readonly lost: (error: Error) => void;
-  /** A damaged value was found: one sentence for the log. */
+  /** A damaged value was found. The problem is one sentence for the log. */
   readonly damaged: (problem: string) => void;
   /** The answer to `repair`. */
   readonly repaired: () => void;
@@ -71,18 +71,18 @@ export class WriterThread {
   }
 }
 
-/** Ticks of one wait: a pause of the process counts as one tick at most. */
+/** Ticks of one wait. A pause of the process counts as one tick at most. */
 const ticksPerWait = 15;
 
 /**
- * Calls back after this process has run for a time. Time in which the process did not run does not count: it was stopped, its machine
- * was suspended, or its event loop was busy. A timer would be late at once after such a pause, before the event that it waits for.
+ * Calls back after this process has run for a time. Time in which the process was stopped, its machine was suspended or its event loop was
+ * busy does not count. After such a pause, a single timer would fire before the event that it waits for.
  *
  * @returns a function that ends the wait
  */
 function afterRunning(ms: number, callback: () => void): () => void {
   let ticks = 0;
-  // An interval does not make up for ticks that it missed.
+  // An interval does not make up for missed ticks.
   const interval = setInterval(
     () => {
       if (++ticks < ticksPerWait) return;

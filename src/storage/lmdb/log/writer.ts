@@ -7,29 +7,29 @@ import { openStore, reusableBytes } from '../store.ts';
 import { type Batch, type CommitResult, Committer } from './committer.ts';
 
 /**
- * The writer thread. It executes and flushes each transaction, so that neither the work nor the flush blocks requests
- * on the main thread.
+ * The messages of the writer thread. The thread executes and flushes each transaction, so that neither the work nor the flush blocks
+ * requests on the main thread.
  */
 export type Outcome =
-  /** Those that were not made, by the index of their commit; mostly none. */
+  /** The rejected commits, by their index in the batch; mostly none. */
   | { readonly kind: 'durable'; readonly rejections: Readonly<Record<number, CommitResult>> }
   /** Nothing of the batch was written. */
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** The answer to `repairMessage`. */
   | { readonly kind: 'repaired' }
-  /** Comes beside the outcome of a batch, which may be durable nevertheless. */
+  /** Comes in addition to the outcome of a batch, which may still be durable. */
   | { readonly kind: 'damaged'; readonly problem: string }
-  /** The state on disk is unknown: the process must end. This message also comes unrequested. */
+  /** The state on disk is unknown: the process must end. This message may come without a request. */
   | { readonly kind: 'lost'; readonly reason: string };
 
-/** What became of a batch. */
+/** The outcome of a batch. */
 export type BatchOutcome = Extract<Outcome, { kind: 'durable' | 'failed' }>;
 
 /** Every other message is a batch, as JSON. */
 export const closeMessage = 'close';
 /**
- * Asks for a transaction that changes nothing. It waits for the transaction of another process that is under way; and if a process
- * died in one, LMDB corrects the number of the last transaction, by which readers begin.
+ * Asks for a transaction that changes nothing. It waits for a running transaction of another process. If a process died in its
+ * transaction, LMDB corrects the number of the last transaction, at which readers begin.
  */
 export const repairMessage = 'repair';
 
@@ -44,7 +44,7 @@ const store = openStore(file, {
   isChecked: true,
   damaged: (problem) => parentPort?.postMessage({ kind: 'damaged', problem } satisfies Outcome),
 });
-/** Written for each character: in the journal, in the rewritten leaf, and by the compaction in the same transaction. */
+/** Bytes written for each character: in the journal, in the rewritten leaf, and by the compaction in the same transaction. */
 const bytesPerCharacter = 8;
 const committer = new Committer(store);
 const probe = new DiskProbe(file, () => reusableBytes(store), diskReserveBytes);
@@ -79,7 +79,7 @@ function repair(): void {
   try {
     store.write(() => undefined);
   } catch {
-    // The next commit fails in the same way, and can report it to its caller.
+    // The next commit fails in the same way, and reports it to its caller.
   }
   parentPort?.postMessage({ kind: 'repaired' } satisfies Outcome);
 }
@@ -90,13 +90,13 @@ function freeingSize(batch: Batch): number {
   return JSON.stringify(freeing).length;
 }
 
-/** Of the new data, in characters: of all commits, and of those that may free space. */
+/** The size of new data in characters: of all commits, and of the commits that may free space. */
 interface Size {
   readonly all: number;
   readonly freeing: () => number;
 }
 
-/** Runs one transaction; `work` happens before its flush. Only commits that free space are made unless `mayGrow`. */
+/** Runs one transaction, with `work` before its flush. Unless `mayGrow`, the work may make only commits that free space. */
 function attempt({ all, freeing }: Size, work: (mayGrow: boolean) => Outcome): Outcome {
   const failure = probe.whyUnwritable(all * bytesPerCharacter, () => freeing() * bytesPerCharacter);
   if (failure !== undefined && failure.kind !== 'low') return { kind: 'failed', failure };
@@ -117,7 +117,7 @@ function attempt({ all, freeing }: Size, work: (mayGrow: boolean) => Outcome): O
   }
 }
 
-/** Compacts the rest of the journal, from a busy time or an earlier process, while the store is idle. */
+/** While the store is idle, compacts what a busy time or an earlier process has left in the journal. */
 async function compactWhenIdle(): Promise<void> {
   isCompacting = true;
   do {
@@ -125,7 +125,7 @@ async function compactWhenIdle(): Promise<void> {
     if (performance.now() - lastCommitAt < compactionIdleMs || isClosing) continue;
     const outcome = compactStep();
     if (outcome.kind === 'lost') parentPort?.postMessage(outcome);
-    // The next commit fails in the same way, and can report it to its caller.
+    // The next commit fails in the same way, and reports it to its caller.
     if (outcome.kind !== 'durable') break;
   } while (committer.canCompact && !isClosing);
   isCompacting = false;
@@ -144,10 +144,10 @@ function equalSize(all: number): Size {
 
 async function close(): Promise<void> {
   isClosing = true;
-  // A shorter journal makes the next start faster, because it reads the journal first.
+  // The next start reads the journal first, so a shorter one makes it faster.
   const until = performance.now() + compactionClosingMsMax;
   while (compactStep().kind === 'durable' && committer.canCompact && performance.now() < until);
-  // A transaction keeps other processes from writing meanwhile.
+  // The transaction keeps other processes from writing meanwhile.
   attempt(equalSize(0), () => {
     fillUp(file);
     return { kind: 'durable', rejections: {} };
