@@ -5,7 +5,7 @@ import { success } from '../../envelope.ts';
 import { invalidRequest } from '../../errors.ts';
 import { peoplePageMax } from '../../sign-in/limits.ts';
 import { documentedAs } from './described.ts';
-import { closed, envelopeSchema, statusOk } from './schemas.ts';
+import { envelopeSchema, statusOk, strictObject } from './schemas.ts';
 import { sendEnvelope } from './send.ts';
 
 /** The query has digits; the domain checks the number. @param documented keywords of the number in the OpenAPI document */
@@ -24,7 +24,7 @@ export const pageParameters = {
 };
 
 /** The query of a list that has no filters. */
-export const pageQuery = Type.Object(pageParameters, closed);
+export const pageQuery = strictObject(pageParameters);
 
 /** Throws `invalid_request`. */
 export function parseLimit(text: string = String(peoplePageMax)): number {
@@ -57,5 +57,5 @@ export function pageSchema(item: TSchema): TSchema {
   const next = Type.Optional(
     Type.String({ description: '`after` of the next page; absent on the last page' }),
   );
-  return Type.Object({ statusCode: statusOk, body: Type.Array(item), next }, closed);
+  return strictObject({ statusCode: statusOk, body: Type.Array(item), next });
 }

@@ -1,18 +1,20 @@
 import type { FastifyRequest } from 'fastify';
-import { type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox';
+import { type TObjectOptions, type TProperties, type TSchema, type TSchemaOptions, Type } from 'typebox';
 import { errorCodes, errorTypes } from '../../errors.ts';
 import { ownDeclineCodes } from '../../payments/types.ts';
 import { commonDeclineCodes } from '../../processors/processor.ts';
 import { documentedAs, named } from './described.ts';
 
-/** Unknown fields are rejected everywhere: no part of a request is silently dropped. */
-export const closed = { additionalProperties: false };
+/** An object without further fields. Requests with unknown fields are rejected: no part of a request is silently dropped. */
+export function strictObject<Fields extends TProperties>(fields: Fields, options: TObjectOptions = {}) {
+  return Type.Object(fields, { additionalProperties: false, ...options });
+}
 
 /** For an operation without query parameters. */
-export const noQuery = Type.Object({}, closed);
+export const noQuery = strictObject({});
 
 /** For an operation without a body; an empty object is accepted too. */
-export const noBody = Type.Object({}, closed);
+export const noBody = strictObject({});
 
 /** Treats a missing body as an empty object; `null` stays invalid. */
 export function emptyWhenAbsent(request: FastifyRequest, _reply: unknown, done: () => void): void {
@@ -23,6 +25,11 @@ export function emptyWhenAbsent(request: FastifyRequest, _reply: unknown, done: 
 /** A string of a closed list. */
 export function stringEnum(values: readonly string[], options: object = {}): TSchema {
   return Type.Unsafe({ type: 'string', enum: values, ...options });
+}
+
+/** A value, or null. @param options of the union */
+export function nullable<Schema extends TSchema>(schema: Schema, options: TSchemaOptions = {}) {
+  return Type.Union([schema, Type.Null()], options);
 }
 
 export const timestamp = Type.String({ format: 'date-time', examples: ['2026-11-21T10:00:00.000Z'] });
@@ -42,11 +49,15 @@ export const statusOk = Type.Unsafe<200>({ type: 'integer', const: 200 });
 
 /** A response in the OpenAPI document. */
 export function responseSchema(body: TSchema, description: string, headers: Headers = {}) {
-  return envelopeSchema(Type.Object({ statusCode: statusOk, body }, closed), description, headers);
+  return envelopeSchema(strictObject({ statusCode: statusOk, body }), description, headers);
 }
 
 /** A response that only says what was done. */
-export function messageResponse(message: string, description: string, options: TObjectOptions = closed) {
+export function messageResponse(
+  message: string,
+  description: string,
+  options: TObjectOptions = { additionalProperties: false },
+) {
   return responseSchema(Type.Object({ message: Type.Literal(message) }, options), description);
 }
 
@@ -69,7 +80,7 @@ export const declineCode = named(
 
 export const nextAction = named(
   'NextAction',
-  Type.Object(
+  strictObject(
     {
       type: Type.Literal('redirect'),
       url: Type.String({ description: 'The bank’s page; it sends the cardholder on to `return_url`' }),
@@ -77,16 +88,15 @@ export const nextAction = named(
         Type.String({ description: 'For pages that show the bank’s page with the processor’s own script' }),
       ),
     },
-    { ...closed, description: 'What the cardholder must do before the charge can be made' },
+    { description: 'What the cardholder must do before the charge can be made' },
   ),
 );
 
 const expectedPrice = named(
   'ExpectedPrice',
-  Type.Object(
+  strictObject(
     { amount: Type.Integer(), currency: Type.String() },
     {
-      ...closed,
       description: 'The price of the payment, with `amount_mismatch`; in the smallest unit of the currency',
     },
   ),
@@ -94,7 +104,7 @@ const expectedPrice = named(
 
 const error = named(
   'Error',
-  Type.Object(
+  strictObject(
     {
       type: named('ErrorType', stringEnum(errorTypes, { description: 'The family of the error' })),
       code: named('ErrorCode', stringEnum(errorCodes, { description: 'The exact case' })),
@@ -107,7 +117,6 @@ const error = named(
       request_id: Type.String(),
     },
     {
-      ...closed,
       examples: [
         {
           type: 'card',
@@ -134,8 +143,8 @@ export function errorResponses(
   headers: Headers = {},
 ) {
   const statusCode = Type.Integer({ minimum: 400, maximum: 599 });
-  const body = Type.Object({ ...legacyFields, error }, closed);
-  const envelope: TSchema = named(name, Type.Object({ statusCode, body }, closed));
+  const body = strictObject({ ...legacyFields, error });
+  const envelope: TSchema = named(name, strictObject({ statusCode, body }));
   const failed = {
     description: 'The request failed; `body.error.code` is the reason',
     headers: { ...errorResponse, ...headers },

@@ -2,7 +2,14 @@ import { type Static, Type } from 'typebox';
 import { requesterFor } from '../../access/permission.ts';
 import type { Requester } from '../../audit/audit.ts';
 import { named } from '../response/described.ts';
-import { closed, noBody, responseSchema, stringEnum, timestamp } from '../response/schemas.ts';
+import {
+  noBody,
+  nullable,
+  responseSchema,
+  strictObject,
+  stringEnum,
+  timestamp,
+} from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 
 /** Administrators look at the backups here, and make one. @param prefix in front of `/v3` */
@@ -23,7 +30,7 @@ export function backupRoutes(backups: BackupOperations, prefix: string): Routes 
         'It is made in a process of low priority; `readBackups` shows when it is done. `backup_running` while this process ' +
         'of the service makes one.',
       request: { body: noBody, isBodyOptional: true },
-      response: responseSchema(Type.Object({ running }, closed), 'The backup is being made'),
+      response: responseSchema(strictObject({ running }), 'The backup is being made'),
       handle: async ({ caller, id }) => {
         const since = await backups.make(requesterFor(caller, id));
         return { running: { since: new Date(since).toISOString() } };
@@ -32,90 +39,78 @@ export function backupRoutes(backups: BackupOperations, prefix: string): Routes 
   ]);
 }
 
-const orNull = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) =>
-  Type.Union([schema, Type.Null()]);
-
-const running = Type.Object({ since: timestamp }, closed);
+const running = strictObject({ since: timestamp });
 
 const backup = named(
   'Backup',
-  Type.Object(
-    {
-      name: Type.String(),
-      state: Type.Unsafe<'good' | 'unusable'>(
-        stringEnum(['good', 'unusable'], {
-          description:
-            '`unusable`: its file is missing or has another size, or its manifest is damaged or of another version of the service',
-        }),
-      ),
-      time: orNull(timestamp),
-      position: orNull(Type.Integer({ description: 'The number of the last commit in it' })),
-      last_commit_at: orNull(timestamp),
-      store_id: orNull(
-        Type.String({ description: 'The store that it is of; a restored or copied store has another id' }),
-      ),
-      items: orNull(Type.Integer({ description: 'Those of the service included' })),
-      bytes: orNull(Type.Integer()),
-    },
-    closed,
-  ),
+  strictObject({
+    name: Type.String(),
+    state: Type.Unsafe<'good' | 'unusable'>(
+      stringEnum(['good', 'unusable'], {
+        description:
+          '`unusable`: its file is missing or has another size, or its manifest is damaged or of another version of the service',
+      }),
+    ),
+    time: nullable(timestamp),
+    position: nullable(Type.Integer({ description: 'The number of the last commit in it' })),
+    last_commit_at: nullable(timestamp),
+    store_id: nullable(
+      Type.String({ description: 'The store that it is of; a restored or copied store has another id' }),
+    ),
+    items: nullable(Type.Integer({ description: 'Those of the service included' })),
+    bytes: nullable(Type.Integer()),
+  }),
 );
 
 const report = named(
   'BackupReport',
-  Type.Object(
-    {
-      store: Type.Unsafe<'lmdb' | 'dynamodb'>(
-        stringEnum(['lmdb', 'dynamodb'], { description: 'The service makes backups of `lmdb` only' }),
+  strictObject({
+    store: Type.Unsafe<'lmdb' | 'dynamodb'>(
+      stringEnum(['lmdb', 'dynamodb'], { description: 'The service makes backups of `lmdb` only' }),
+    ),
+    target: nullable(
+      Type.String({ description: 'A folder or `s3://bucket/prefix`; null if the settings have none' }),
+    ),
+    schedule: nullable(Type.String({ description: 'In the syntax of cron' })),
+    next_at: nullable(timestamp),
+    keep: nullable(Type.Integer({ description: 'How many backups stay' })),
+    running: nullable(running),
+    newest: nullable(
+      strictObject(
+        { name: Type.String(), time: timestamp, age_seconds: Type.Integer() },
+        { description: 'The newest good backup of this store' },
       ),
-      target: orNull(
-        Type.String({ description: 'A folder or `s3://bucket/prefix`; null if the settings have none' }),
+    ),
+    continuous: nullable(
+      strictObject(
+        {
+          seconds: Type.Integer({ description: 'Between two segments' }),
+          position: nullable(Type.Integer({ description: 'The number of the last commit in a segment' })),
+          store_position: nullable(Type.Integer({ description: 'The number of the last commit' })),
+          lag_seconds: nullable(
+            Type.Integer({
+              description: 'The age of the first commit that is in no segment; 0 without one',
+            }),
+          ),
+        },
+        { description: 'Continuous backup; null if it is off' },
       ),
-      schedule: orNull(Type.String({ description: 'In the syntax of cron' })),
-      next_at: orNull(timestamp),
-      keep: orNull(Type.Integer({ description: 'How many backups stay' })),
-      running: orNull(running),
-      newest: orNull(
-        Type.Object(
-          { name: Type.String(), time: timestamp, age_seconds: Type.Integer() },
-          { ...closed, description: 'The newest good backup of this store' },
-        ),
-      ),
-      continuous: orNull(
-        Type.Object(
-          {
-            seconds: Type.Integer({ description: 'Between two segments' }),
-            position: orNull(Type.Integer({ description: 'The number of the last commit in a segment' })),
-            store_position: orNull(Type.Integer({ description: 'The number of the last commit' })),
-            lag_seconds: orNull(
-              Type.Integer({
-                description: 'The age of the first commit that is in no segment; 0 without one',
-              }),
-            ),
-          },
-          { ...closed, description: 'Continuous backup; null if it is off' },
-        ),
-      ),
-      last_failure: orNull(
-        Type.Object(
-          {
-            at: timestamp,
-            what: Type.Unsafe<'snapshot' | 'continuous'>(stringEnum(['snapshot', 'continuous'])),
-            code: Type.String(),
-            message: Type.String(),
-          },
-          closed,
-        ),
-      ),
-      problem: orNull(Type.String({ description: 'Why the target cannot be listed now' })),
-      total: orNull(Type.Integer({ description: 'Backups at the target; null if it cannot be listed' })),
-      backups: Type.Array(backup, {
-        description:
-          'The newest 100 by their commits, newest first, after those that are unusable and before those of other stores',
+    ),
+    last_failure: nullable(
+      strictObject({
+        at: timestamp,
+        what: Type.Unsafe<'snapshot' | 'continuous'>(stringEnum(['snapshot', 'continuous'])),
+        code: Type.String(),
+        message: Type.String(),
       }),
-    },
-    closed,
-  ),
+    ),
+    problem: nullable(Type.String({ description: 'Why the target cannot be listed now' })),
+    total: nullable(Type.Integer({ description: 'Backups at the target; null if it cannot be listed' })),
+    backups: Type.Array(backup, {
+      description:
+        'The newest 100 by their commits, newest first, after those that are unusable and before those of other stores',
+    }),
+  }),
 );
 
 export type BackupReport = Static<typeof report>;

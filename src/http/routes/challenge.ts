@@ -4,7 +4,7 @@ import { writtenAmount } from '../../currencies.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Challenge, Challenges } from '../../processors/challenges.ts';
 import { contentSecurityPolicy, escaped, pageText } from '../response/page.ts';
-import { closed } from '../response/schemas.ts';
+import { strictObject } from '../response/schemas.ts';
 import { sendAs } from '../response/send.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
@@ -34,10 +34,7 @@ export function challengeRoutes(challenges: Challenges, prefix: string): Routes 
 }
 
 const params = Type.Object({ challenge_id: Type.String() });
-const decision = Type.Object(
-  { decision: Type.Union([Type.Literal('approve'), Type.Literal('decline')]) },
-  closed,
-);
+const decision = strictObject({ decision: Type.Union([Type.Literal('approve'), Type.Literal('decline')]) });
 
 async function found(challenge: Promise<Challenge | undefined>): Promise<Challenge> {
   const known = await challenge;

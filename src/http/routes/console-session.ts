@@ -12,7 +12,7 @@ import type { RoutePolicy } from '../../payments/types.ts';
 import { returnUrlCharactersMax } from '../../sign-in/limits.ts';
 import type { ConsoleSignIns, SignIn } from '../../sign-in/sign-in.ts';
 import { privateHeaders as responseHeaders } from '../response/page.ts';
-import { closed, noBody } from '../response/schemas.ts';
+import { noBody, strictObject } from '../response/schemas.ts';
 import type { Authorizer } from '../server/authorize.ts';
 import type { ConsoleCallers } from '../server/console-caller.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
@@ -148,16 +148,13 @@ export function consoleSessionRoutes(context: ConsoleContext): Routes {
   ]);
 }
 
-const keyBody = Type.Object({ key: Type.String({ minLength: 1, maxLength: 200 }) }, closed);
-const beginBody = Type.Object(
-  {
-    provider: Type.String({ maxLength: 100 }),
-    name: Type.String({ maxLength: 100 }),
-    /** Where to go afterwards; the page checks it. */
-    view: Type.String({ maxLength: returnUrlCharactersMax }),
-  },
-  closed,
-);
+const keyBody = strictObject({ key: Type.String({ minLength: 1, maxLength: 200 }) });
+const beginBody = strictObject({
+  provider: Type.String({ maxLength: 100 }),
+  name: Type.String({ maxLength: 100 }),
+  /** Where to go afterwards; the page checks it. */
+  view: Type.String({ maxLength: returnUrlCharactersMax }),
+});
 
 /** The view of the console that the browser returns to. It exchanges the proof for a session, then shows another view. */
 const landing = '/console/signed-in';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { named } from '../response/described.ts';
-import { closed, responseSchema, stringEnum, timestamp } from '../response/schemas.ts';
+import { nullable, responseSchema, strictObject, stringEnum, timestamp } from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 
 /** Administrators examine the service here. @param prefix in front of `/v3` */
@@ -22,43 +22,37 @@ const status = Type.Unsafe<'ok' | 'warning' | 'problem'>(stringEnum(['ok', 'warn
 
 const check = named(
   'DoctorCheck',
-  Type.Object(
-    {
-      check: Type.String({ description: 'What was checked', examples: ['disk', 'processor stripe'] }),
-      status,
-      message: Type.String({ description: 'What was found' }),
-      action: Type.Union([Type.String({ description: 'What to do' }), Type.Null()]),
-    },
-    closed,
-  ),
+  strictObject({
+    check: Type.String({ description: 'What was checked', examples: ['disk', 'processor stripe'] }),
+    status,
+    message: Type.String({ description: 'What was found' }),
+    action: nullable(Type.String({ description: 'What to do' })),
+  }),
 );
 
 const masterKey = named(
   'MasterKey',
-  Type.Object(
-    {
-      id: Type.String({ description: 'It reveals nothing about the key' }),
-      is_writing: Type.Boolean({ description: 'Whether it encrypts what is stored now' }),
-      state: Type.Unsafe<'sealing' | 'retiring' | 'retired' | 'unused'>(
-        stringEnum(['sealing', 'retiring', 'retired', 'unused']),
-      ),
-      since: Type.Union([timestamp, Type.Null()], { description: 'When it came into that state' }),
-      secrets: Type.Integer({ description: 'How many secrets it encrypts' }),
-    },
-    closed,
-  ),
+  strictObject({
+    id: Type.String({ description: 'It reveals nothing about the key' }),
+    is_writing: Type.Boolean({ description: 'Whether it encrypts what is stored now' }),
+    state: Type.Unsafe<'sealing' | 'retiring' | 'retired' | 'unused'>(
+      stringEnum(['sealing', 'retiring', 'retired', 'unused']),
+    ),
+    since: nullable(timestamp, { description: 'When it came into that state' }),
+    secrets: Type.Integer({ description: 'How many secrets it encrypts' }),
+  }),
 );
 
 const report = named(
   'DoctorReport',
-  Type.Object(
+  strictObject(
     {
       status,
       checked_at: timestamp,
       checks: Type.Array(check),
       master_keys: Type.Array(masterKey),
     },
-    { ...closed, description: '`status` is that of the worst check' },
+    { description: '`status` is that of the worst check' },
   ),
 );
 

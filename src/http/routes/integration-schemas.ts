@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { providerNames } from '../../sign-in/types.ts';
 import { documentedAs, named } from '../response/described.ts';
-import { closed, stringEnum, timestamp } from '../response/schemas.ts';
+import { nullable, strictObject, stringEnum, timestamp } from '../response/schemas.ts';
 
 /** Request and response schemas of sign-in integrations. */
 
@@ -30,7 +30,7 @@ const credential = Type.Optional(Type.String({ minLength: 1 }));
 /** The schema lists all names; the rules of a provider decide which of them it accepts. */
 export const body = named(
   'IntegrationRequest',
-  Type.Object(
+  strictObject(
     {
       IDP_CLIENT_ID: credential,
       IDP_CLIENT_SECRET: credential,
@@ -59,7 +59,6 @@ export const body = named(
       ),
     },
     {
-      ...closed,
       description: 'IDP_CLIENT_ID and IDP_CLIENT_SECRET, or the same fields with the prefix of the provider',
       examples: [{ IDP_CLIENT_ID: 'client-1', IDP_CLIENT_SECRET: 'secret-1' }],
     },
@@ -67,70 +66,58 @@ export const body = named(
 );
 export const registered = named(
   'RegisteredIntegration',
-  Type.Object(
-    {
-      compelete: Type.Literal(true, { description: 'Spelled as published' }),
-      complete: Type.Literal(true),
-      name: Type.String(),
-      provider: providerSchema,
-      client_id: Type.String(),
-      redirect_uri: Type.String({ ...uri, description: 'Register this URL at the provider' }),
-      sign_in_url: url,
-      created_at: timestamp,
-    },
-    closed,
-  ),
+  strictObject({
+    compelete: Type.Literal(true, { description: 'Spelled as published' }),
+    complete: Type.Literal(true),
+    name: Type.String(),
+    provider: providerSchema,
+    client_id: Type.String(),
+    redirect_uri: Type.String({ ...uri, description: 'Register this URL at the provider' }),
+    sign_in_url: url,
+    created_at: timestamp,
+  }),
 );
 export const described = named(
   'Integration',
-  Type.Object(
-    {
-      name: Type.String(),
-      provider: providerSchema,
-      client_id: Type.String(),
-      issuer: Type.Optional(Type.String()),
-      return_urls: Type.Array(Type.String()),
-      scopes: Type.Array(Type.String()),
-      redirect_uri: Type.String({ ...uri, description: 'Register this URL at the provider' }),
-      sign_in_url: url,
-      created_at: timestamp,
-      console_approved_at: Type.Union([timestamp, Type.Null()], {
-        description: 'Since when the console accepts its sign-ins; null if it does not',
-      }),
-    },
-    closed,
-  ),
+  strictObject({
+    name: Type.String(),
+    provider: providerSchema,
+    client_id: Type.String(),
+    issuer: Type.Optional(Type.String()),
+    return_urls: Type.Array(Type.String()),
+    scopes: Type.Array(Type.String()),
+    redirect_uri: Type.String({ ...uri, description: 'Register this URL at the provider' }),
+    sign_in_url: url,
+    created_at: timestamp,
+    console_approved_at: nullable(timestamp, {
+      description: 'Since when the console accepts its sign-ins; null if it does not',
+    }),
+  }),
 );
 export const approvalBody = named(
   'IntegrationApproval',
-  Type.Object(
+  strictObject(
     {
       client_id: Type.String({ minLength: 1, description: 'The client that you approve' }),
       issuer: Type.Optional(
         Type.String({ minLength: 1, description: 'Required if the integration names one' }),
       ),
     },
-    { ...closed, examples: [{ client_id: 'client-1' }] },
+    { examples: [{ client_id: 'client-1' }] },
   ),
 );
-export const verifyQuery = Type.Object(
-  {
-    verify: Type.Optional(
-      Type.Union([Type.Literal('true'), Type.Literal('false')], {
-        description: 'Whether to load the metadata of the provider first; if that fails, nothing is written',
-      }),
-    ),
-  },
-  closed,
-);
-export const listQuery = Type.Object(
-  {
-    after: Type.Optional(
-      Type.String({
-        pattern: '^[a-z]{1,20}/[a-z0-9-]{1,63}$',
-        description: '`next` of the previous page',
-      }),
-    ),
-  },
-  closed,
-);
+export const verifyQuery = strictObject({
+  verify: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      description: 'Whether to load the metadata of the provider first; if that fails, nothing is written',
+    }),
+  ),
+});
+export const listQuery = strictObject({
+  after: Type.Optional(
+    Type.String({
+      pattern: '^[a-z]{1,20}/[a-z0-9-]{1,63}$',
+      description: '`next` of the previous page',
+    }),
+  ),
+});

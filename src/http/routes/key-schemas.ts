@@ -2,11 +2,10 @@ import { Type } from 'typebox';
 import { apiKeyOverlapMsDefault, apiKeyOverlapMsMax } from '../../access/keys/api-key.ts';
 import { scopes } from '../../access/scopes.ts';
 import { documentedAs, named } from '../response/described.ts';
-import { closed, stringEnum, timestamp } from '../response/schemas.ts';
+import { nullable, strictObject, stringEnum, timestamp } from '../response/schemas.ts';
 
 /** Request and response schemas of API keys. */
 
-const nullable = (schema: Parameters<typeof Type.Union>[0][number]) => Type.Union([schema, Type.Null()]);
 const limits = (description: string) => nullable(Type.Array(Type.String(), { description }));
 
 export const scope = named(
@@ -45,28 +44,22 @@ const fields = {
 };
 export const apiKey = named(
   'ApiKey',
-  Type.Object(
-    {
-      ...fields,
-      last_used_at: nullable(
-        Type.String({ format: 'date-time', description: 'Accurate to some minutes; null if it never was' }),
-      ),
-    },
-    closed,
-  ),
+  strictObject({
+    ...fields,
+    last_used_at: nullable(
+      Type.String({ format: 'date-time', description: 'Accurate to some minutes; null if it never was' }),
+    ),
+  }),
 );
 export const shownKey = named(
   'ShownApiKey',
-  Type.Object(
-    {
-      ...fields,
-      key: Type.String({
-        description: 'The whole key, with its secret. No later response has it: the service stores its hash',
-        examples: ['cfk_0123456789abcdef.…'],
-      }),
-    },
-    closed,
-  ),
+  strictObject({
+    ...fields,
+    key: Type.String({
+      description: 'The whole key, with its secret. No later response has it: the service stores its hash',
+      examples: ['cfk_0123456789abcdef.…'],
+    }),
+  }),
 );
 
 /** A filter of the list. */
@@ -81,7 +74,7 @@ export const createdBy = Type.Optional(
 /** The domain checks what each field may be, as for the command. */
 export const createBody = named(
   'ApiKeyRequest',
-  Type.Object(
+  strictObject(
     {
       name: Type.String({ description: 'A name to recognize the key by; no valid key may have it' }),
       kind: Type.Optional(
@@ -111,13 +104,13 @@ export const createBody = named(
         }),
       ),
     },
-    { ...closed, examples: [{ name: 'shelf', scopes: ['tables:read', 'tables:write'], tables: ['books'] }] },
+    { examples: [{ name: 'shelf', scopes: ['tables:read', 'tables:write'], tables: ['books'] }] },
   ),
 );
 
 export const rotateBody = named(
   'ApiKeyRotation',
-  Type.Object(
+  strictObject(
     {
       overlap_seconds: Type.Optional(
         Type.Integer({
@@ -135,7 +128,7 @@ export const rotateBody = named(
         }),
       ),
     },
-    { ...closed, examples: [{ overlap_seconds: 3_600 }] },
+    { examples: [{ overlap_seconds: 3_600 }] },
   ),
 );
 

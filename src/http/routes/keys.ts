@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import {
   apiKeyOverlapMsDefault,
   type CreateKeyRequest,
@@ -15,7 +15,7 @@ import { invalidRequest } from '../../errors.ts';
 import { parseTimestamp } from '../../time.ts';
 import { privateHeaders } from '../response/page.ts';
 import { pageParameters, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
-import { closed, responseSchema } from '../response/schemas.ts';
+import { responseSchema, strictObject } from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { apiKey, createBody, createdBy, keyParams as params, rotateBody, shownKey } from './key-schemas.ts';
 
@@ -32,7 +32,7 @@ export function keyRoutes(keys: Keys, now: () => number, prefix: string): Routes
     operation('GET', path, 'keys:read', {
       id: 'listKeys',
       summary: 'List API keys',
-      request: { query: Type.Object({ ...pageParameters, created_by: createdBy }, closed) },
+      request: { query: strictObject({ ...pageParameters, created_by: createdBy }) },
       response: pageResponse(
         apiKey,
         'Without secrets, in the order of their creation; `next` if there are more',

@@ -18,7 +18,7 @@ import { processorNames } from '../../processors/processor.ts';
 import { parseTimestamp } from '../../time.ts';
 import { documentedAs, named } from '../response/described.ts';
 import { numberInQuery, wholeNumber } from '../response/pagination.ts';
-import { closed } from '../response/schemas.ts';
+import { strictObject } from '../response/schemas.ts';
 import type { RequestOf } from '../server/operation.ts';
 import { paymentStatus, processor as processorName } from './payment-responses.ts';
 
@@ -43,7 +43,7 @@ export const eventParams = Type.Object({
 });
 const body = named(
   'PaymentRequest',
-  Type.Object(
+  strictObject(
     {
       amount: documentedAs(
         Type.Number({
@@ -107,7 +107,7 @@ const body = named(
         },
       ),
     },
-    { ...closed, examples: [{ amount: 1050, currency: 'EUR', token: 'tok_paid' }] },
+    { examples: [{ amount: 1050, currency: 'EUR', token: 'tok_paid' }] },
   ),
 );
 export const headers = Type.Object({
@@ -120,13 +120,13 @@ export const headers = Type.Object({
 
 export const refundBody = named(
   'RefundRequest',
-  Type.Object(
+  strictObject(
     {
       amount: Type.Optional(
         Type.Number({ description: 'In the unit of the route; default: the whole remaining amount' }),
       ),
     },
-    { ...closed, examples: [{ amount: 250 }] },
+    { examples: [{ amount: 250 }] },
   ),
 );
 
@@ -146,32 +146,29 @@ export const priceQuery = documentedAs(
 /** Payments of a page without `limit`. */
 const pageItemsDefault = 20;
 
-export const listQuery = Type.Object(
-  {
-    idempotency_key: Type.Optional(
-      Type.String({
-        description:
-          'Finds the payment of a request after its response was lost; no other parameter is allowed',
-      }),
-    ),
-    limit: numberInQuery('The maximum number of payments', {
-      minimum: 1,
-      maximum: paymentsPageMax,
-      default: pageItemsDefault,
+export const listQuery = strictObject({
+  idempotency_key: Type.Optional(
+    Type.String({
+      description:
+        'Finds the payment of a request after its response was lost; no other parameter is allowed',
     }),
-    after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
-    since: Type.Optional(
-      Type.String({ description: 'Only payments created at or after this date or time (RFC 3339)' }),
+  ),
+  limit: numberInQuery('The maximum number of payments', {
+    minimum: 1,
+    maximum: paymentsPageMax,
+    default: pageItemsDefault,
+  }),
+  after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
+  since: Type.Optional(
+    Type.String({ description: 'Only payments created at or after this date or time (RFC 3339)' }),
+  ),
+  status: documentedAs(
+    Type.Optional(
+      Type.Unsafe<StoredChargeState>({ ...paymentStatus, description: 'Only payments in this state' }),
     ),
-    status: documentedAs(
-      Type.Optional(
-        Type.Unsafe<StoredChargeState>({ ...paymentStatus, description: 'Only payments in this state' }),
-      ),
-      paymentStatus,
-    ),
-  },
-  closed,
-);
+    paymentStatus,
+  ),
+});
 
 /** Throws `invalid_request`. */
 export function parseList({

@@ -4,11 +4,12 @@ import { processorNames } from '../../processors/processor.ts';
 import { documentedAs, named } from '../response/described.ts';
 import { pageSchema } from '../response/pagination.ts';
 import {
-  closed,
   declineCode,
   type Headers,
   nextAction,
+  nullable,
   statusOk,
+  strictObject,
   stringEnum,
   timestamp,
 } from '../response/schemas.ts';
@@ -30,7 +31,7 @@ export const currency = Type.String({
 });
 export const priceState = named(
   'Price',
-  Type.Object(
+  strictObject(
     {
       amount: Type.Integer({ description: `What is charged. ${smallestUnit}` }),
       currency,
@@ -39,7 +40,7 @@ export const priceState = named(
       ),
       quantity: Type.Optional(Type.Integer({ description: 'On a route with a quantity' })),
     },
-    { ...closed, examples: [{ amount: 2100, currency: 'EUR', unit_amount: 1050, quantity: 2 }] },
+    { examples: [{ amount: 2100, currency: 'EUR', unit_amount: 1050, quantity: 2 }] },
   ),
 );
 
@@ -58,46 +59,43 @@ const refundExample = {
 };
 export const refundState = named(
   'Refund',
-  Type.Object(
+  strictObject(
     {
       refund_id: Type.String(),
       payment_id: Type.String(),
       status: named('RefundStatus', stringEnum(refundStates)),
       amount: Type.Integer({ description: smallestUnit }),
       currency,
-      processor_refund_id: Type.Union([Type.String(), Type.Null()]),
+      processor_refund_id: nullable(Type.String()),
       created_at: timestamp,
     },
-    { ...closed, examples: [refundExample] },
+    { examples: [refundExample] },
   ),
 );
 const disputeState = named(
   'Dispute',
-  Type.Object(
-    {
-      id: Type.String(),
-      amount: Type.Integer({ description: smallestUnit }),
-      status: Type.String({ description: 'In the words of the processor' }),
-      reason: Type.String({ description: 'In the words of the processor' }),
-    },
-    closed,
-  ),
+  strictObject({
+    id: Type.String(),
+    amount: Type.Integer({ description: smallestUnit }),
+    status: Type.String({ description: 'In the words of the processor' }),
+    reason: Type.String({ description: 'In the words of the processor' }),
+  }),
 );
 const paidItem = named(
   'PaidItem',
-  Type.Object(
+  strictObject(
     {
       table: Type.String(),
-      id: Type.Union([Type.String(), Type.Null()]),
+      id: nullable(Type.String()),
       status: named('PaidItemStatus', stringEnum(paidItemStates)),
     },
-    { ...closed, description: 'The item that the route makes when the charge succeeds' },
+    { description: 'The item that the route makes when the charge succeeds' },
   ),
 );
 const emptyForBuyer = 'empty if the payment was read with its client secret';
 const paymentPrice = named(
   'PaymentPrice',
-  Type.Object(
+  strictObject(
     {
       type: named(
         'PaymentPriceType',
@@ -110,36 +108,35 @@ const paymentPrice = named(
       unit_amount: Type.Optional(Type.Integer({ description: `The price of one piece. ${smallestUnit}` })),
       quantity: Type.Optional(Type.Integer()),
     },
-    { ...closed, description: 'How the price of the route gave the amount' },
+    { description: 'How the price of the route gave the amount' },
   ),
 );
 export const paymentStatus = named('PaymentStatus', stringEnum(storedChargeStates));
 export const paymentState = named(
   'Payment',
-  Type.Object(
+  strictObject(
     {
       id: Type.String(),
       status: paymentStatus,
       processor,
       amount: Type.Integer({ description: smallestUnit }),
       currency,
-      price: Type.Union([paymentPrice, Type.Null()]),
-      charge_id: Type.Union([Type.String(), Type.Null()]),
-      decline_code: Type.Union([declineCode, Type.Null()]),
+      price: nullable(paymentPrice),
+      charge_id: nullable(Type.String()),
+      decline_code: nullable(declineCode),
       next_action: documentedAs(Type.Optional(nextAction), nextAction),
       created_at: timestamp,
       metadata: Type.Record(Type.String(), Type.String(), {
         description: `Your data about the payment; ${emptyForBuyer}`,
       }),
-      description: Type.Union([Type.String(), Type.Null()]),
-      statement_descriptor_suffix: Type.Union([Type.String(), Type.Null()]),
-      item: Type.Union([paidItem, Type.Null()]),
+      description: nullable(Type.String()),
+      statement_descriptor_suffix: nullable(Type.String()),
+      item: nullable(paidItem),
       amount_refunded: Type.Integer({ description: 'The amount that was or may have been refunded' }),
       refunds: Type.Array(refundState),
       disputes: Type.Array(disputeState, { description: `Chargebacks and inquiries; ${emptyForBuyer}` }),
     },
     {
-      ...closed,
       examples: [
         {
           id: 'pay_019e2b6c5f803d1f5a7c',
@@ -166,7 +163,7 @@ export const paymentState = named(
 /** `listPayments` returns a page, or one payment for `idempotency_key`. */
 export const foundPayments = Type.Union([
   named('PaymentPage', pageSchema(paymentState)),
-  named('PaymentFound', Type.Object({ statusCode: statusOk, body: paymentState }, closed)),
+  named('PaymentFound', strictObject({ statusCode: statusOk, body: paymentState })),
 ]);
 /** Headers of the responses to a charge and to a refund. */
 export const paymentHeaders: Headers = {

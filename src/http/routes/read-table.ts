@@ -7,29 +7,26 @@ import type { Tables } from '../../tables/tables.ts';
 import { isUnchanged } from '../response/conditional-requests.ts';
 import { documentedAs, named } from '../response/described.ts';
 import { numberInQuery, pageSchema, sendPage, wholeNumber } from '../response/pagination.ts';
-import { closed, envelopeSchema, type Headers, statusOk } from '../response/schemas.ts';
+import { envelopeSchema, type Headers, statusOk, strictObject } from '../response/schemas.ts';
 import { sendEnvelope, sendText } from '../response/send.ts';
 import { chooseRepresentation, sendHead, sendItems, sendItemsHead } from '../response/stream-items.ts';
 import { item } from './table-schemas.ts';
 
-const documentedQuery = Type.Object(
-  {
-    id: Type.Optional(Type.String({ description: 'Only this item' })),
-    prefix: Type.Optional(
-      Type.String({ description: 'Only a page of the items whose ids begin with this text' }),
-    ),
-    limit: numberInQuery('Only a page, with this maximum number of items', {
-      minimum: 1,
-      maximum: pageItemsMax,
-    }),
-    after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
-  },
-  closed,
-);
+const documentedQuery = strictObject({
+  id: Type.Optional(Type.String({ description: 'Only this item' })),
+  prefix: Type.Optional(
+    Type.String({ description: 'Only a page of the items whose ids begin with this text' }),
+  ),
+  limit: numberInQuery('Only a page, with this maximum number of items', {
+    minimum: 1,
+    maximum: pageItemsMax,
+  }),
+  after: Type.Optional(Type.String({ description: 'Start after this id: `next` of the previous page' })),
+});
 
 /** The OpenAPI document leaves out `count`: a third kind of response would break the types of clients of the last release. */
 export const readQuery = documentedAs(
-  Type.Object({ ...documentedQuery.properties, count: Type.Optional(Type.String()) }, closed),
+  strictObject({ ...documentedQuery.properties, count: Type.Optional(Type.String()) }),
   documentedQuery,
 );
 
@@ -46,7 +43,7 @@ export const readResponses = {
   response: envelopeSchema(
     Type.Union([
       named('TableItems', pageSchema(item)),
-      named('TableItem', Type.Object({ statusCode: statusOk, body: item }, closed)),
+      named('TableItem', strictObject({ statusCode: statusOk, body: item })),
     ]),
     'All items, ordered by id; a page of them, with `next` if there are more; or the item with `id`. With `?count=true`, which this document leaves out, `body` is `{"count": N}`',
     {

@@ -3,7 +3,7 @@ import { paymentsPeriodMsDefault } from '../../payments/limits.ts';
 import { type Payments, publicDifference } from '../../payments/payments.ts';
 import type { Reconciliation } from '../../payments/types.ts';
 import { named } from '../response/described.ts';
-import { closed, timestamp } from '../response/schemas.ts';
+import { nullable, strictObject, timestamp } from '../response/schemas.ts';
 import { sendLines } from '../response/stream-lines.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { parseTime } from './payment-requests.ts';
@@ -42,7 +42,7 @@ export function reconciliationRoutes(
   ]);
 }
 
-const orNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);
+const orNull = (description: string) => nullable(Type.String({ description }));
 const count = (description: string) => Type.Integer({ description });
 const counts = {
   payments: count('Our payments in the period'),
@@ -52,52 +52,42 @@ const counts = {
 const line = named(
   'ReconciliationLine',
   Type.Union([
-    Type.Object(
-      { type: Type.Literal('begin'), processor: Type.String(), from: timestamp, until: timestamp },
-      closed,
-    ),
-    Type.Object({ type: Type.Literal('progress'), ...counts }, closed),
-    Type.Object(
-      {
-        type: Type.Literal('difference'),
-        payment_id: orNull('Of the payment, also if it is not among ours'),
-        charge_id: orNull('Of the processor'),
-        route: orNull('Of the payment; null if it is not among ours'),
-        difference: Type.String({ description: 'The difference, as the rest of a sentence' }),
-      },
-      closed,
-    ),
-    Type.Object(
-      {
-        type: Type.Literal('end'),
-        ...counts,
-        differences: Type.Integer(),
-        unfinished: orNull('Why not everything was compared; null if it was'),
-      },
-      closed,
-    ),
-    Type.Object(
-      {
-        type: Type.Literal('error'),
-        error: Type.Object({}, { description: 'As `body.error` of a response' }),
-      },
-      closed,
-    ),
+    strictObject({
+      type: Type.Literal('begin'),
+      processor: Type.String(),
+      from: timestamp,
+      until: timestamp,
+    }),
+    strictObject({ type: Type.Literal('progress'), ...counts }),
+    strictObject({
+      type: Type.Literal('difference'),
+      payment_id: orNull('Of the payment, also if it is not among ours'),
+      charge_id: orNull('Of the processor'),
+      route: orNull('Of the payment; null if it is not among ours'),
+      difference: Type.String({ description: 'The difference, as the rest of a sentence' }),
+    }),
+    strictObject({
+      type: Type.Literal('end'),
+      ...counts,
+      differences: Type.Integer(),
+      unfinished: orNull('Why not everything was compared; null if it was'),
+    }),
+    strictObject({
+      type: Type.Literal('error'),
+      error: Type.Object({}, { description: 'As `body.error` of a response' }),
+    }),
   ]),
 );
 
-const query = Type.Object(
-  {
-    processor: Type.String({ description: 'The processor whose records are compared', examples: ['stripe'] }),
-    from: Type.Optional(
-      Type.String({ description: 'The beginning of the period (RFC 3339); by default a day before its end' }),
-    ),
-    until: Type.Optional(
-      Type.String({ description: 'Its end; by default now. The period has at most 32 days' }),
-    ),
-  },
-  closed,
-);
+const query = strictObject({
+  processor: Type.String({ description: 'The processor whose records are compared', examples: ['stripe'] }),
+  from: Type.Optional(
+    Type.String({ description: 'The beginning of the period (RFC 3339); by default a day before its end' }),
+  ),
+  until: Type.Optional(
+    Type.String({ description: 'Its end; by default now. The period has at most 32 days' }),
+  ),
+});
 
 async function* linesOf(begin: object, reconciliation: Reconciliation): AsyncGenerator<object> {
   yield begin;

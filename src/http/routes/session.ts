@@ -8,7 +8,7 @@ import { type Session, sessionEnd } from '../../sign-in/types.ts';
 import { Cookies } from '../response/cookies.ts';
 import { named } from '../response/described.ts';
 import { htmlPage, privateHeaders, sendHtml, signedOutPage } from '../response/page.ts';
-import { closed, responseSchema, timestamp } from '../response/schemas.ts';
+import { responseSchema, strictObject, timestamp } from '../response/schemas.ts';
 import { sendText } from '../response/send.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { providerSchema } from './integration-schemas.ts';
@@ -70,41 +70,35 @@ export function sessionRoutes(signIn: SignIn): Routes {
 
 const sessionState = named(
   'CurrentSession',
-  Type.Object(
-    {
-      issuer: Type.String(),
-      subject: Type.String({
-        description: 'Identifies the user together with the issuer; an e-mail address does not',
-      }),
-      provider: providerSchema,
-      integration: Type.String(),
-      name: Type.Optional(Type.String()),
-      email: Type.Optional(Type.String()),
-      email_verified: Type.Optional(Type.Boolean()),
-      picture: Type.Optional(Type.String()),
-      session: Type.Object({ id: Type.String(), created_at: timestamp, expires_at: timestamp }, closed),
-    },
-    closed,
+  strictObject({
+    issuer: Type.String(),
+    subject: Type.String({
+      description: 'Identifies the user together with the issuer; an e-mail address does not',
+    }),
+    provider: providerSchema,
+    integration: Type.String(),
+    name: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String()),
+    email_verified: Type.Optional(Type.Boolean()),
+    picture: Type.Optional(Type.String()),
+    session: strictObject({ id: Type.String(), created_at: timestamp, expires_at: timestamp }),
+  }),
+);
+const signedOut = strictObject({
+  message: Type.Literal('Signed out'),
+  sign_out_url: Type.Optional(
+    Type.String({ description: 'Open this URL in the browser to sign out of the identity provider too' }),
   ),
-);
-const signedOut = Type.Object(
-  {
-    message: Type.Literal('Signed out'),
-    sign_out_url: Type.Optional(
-      Type.String({ description: 'Open this URL in the browser to sign out of the identity provider too' }),
-    ),
-  },
-  closed,
-);
+});
 const signOutBody = named(
   'SignOutRequest',
-  Type.Object(
+  strictObject(
     {
       everywhere: Type.Optional(
         Type.Boolean({ description: 'Whether to end all sessions of the user, in every browser and app' }),
       ),
     },
-    { ...closed, examples: [{ everywhere: false }] },
+    { examples: [{ everywhere: false }] },
   ),
 );
 

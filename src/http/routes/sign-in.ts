@@ -6,7 +6,7 @@ import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { BegunSignIn, SignInRequest } from '../../sign-in/types.ts';
 import { Cookies, cookieNameAt } from '../response/cookies.ts';
 import { htmlPage, privateHeaders, sendErrorPage, sendHtml, signedInPage } from '../response/page.ts';
-import { closed } from '../response/schemas.ts';
+import { strictObject } from '../response/schemas.ts';
 import type { ConsoleCookies } from '../server/console-caller.ts';
 import { asServiceError, logFailure } from '../server/error-handler.ts';
 import { requestHeaderBytesMax } from '../server/listener.ts';
@@ -111,27 +111,24 @@ export function signInRoutes(
   ]);
 }
 
-const signInQuery = Type.Object(
-  {
-    return_to: Type.Optional(
-      Type.String({ description: 'A path on this origin, or exactly a registered return URL' }),
-    ),
-    code_challenge: Type.Optional(
-      Type.String({ description: 'Required for an app on another origin, which receives a code (RFC 7636)' }),
-    ),
-    code_challenge_method: Type.Optional(Type.String({ description: 'S256' })),
-    state: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: appStateCharactersMax,
-        pattern: '^[!-~]+$',
-        description:
-          'For an app on another origin: it receives the state beside the code, unchanged (RFC 6749, 4.1.1)',
-      }),
-    ),
-  },
-  closed,
-);
+const signInQuery = strictObject({
+  return_to: Type.Optional(
+    Type.String({ description: 'A path on this origin, or exactly a registered return URL' }),
+  ),
+  code_challenge: Type.Optional(
+    Type.String({ description: 'Required for an app on another origin, which receives a code (RFC 7636)' }),
+  ),
+  code_challenge_method: Type.Optional(Type.String({ description: 'S256' })),
+  state: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: appStateCharactersMax,
+      pattern: '^[!-~]+$',
+      description:
+        'For an app on another origin: it receives the state beside the code, unchanged (RFC 6749, 4.1.1)',
+    }),
+  ),
+});
 const page = { ...htmlPage, description: 'A page for the person who signs in' };
 const responses = {
   303: Type.Null({ description: 'Redirects to Location' }),

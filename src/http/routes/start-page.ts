@@ -6,7 +6,7 @@ import { contentTag, isUnchanged } from '../response/conditional-requests.ts';
 import { parseQualities } from '../response/content-negotiation.ts';
 import { named } from '../response/described.ts';
 import { contentSecurityPolicy, escaped, htmlPage, pageText } from '../response/page.ts';
-import { closed, responseSchema } from '../response/schemas.ts';
+import { responseSchema, strictObject } from '../response/schemas.ts';
 import { sendAs } from '../response/send.ts';
 import { sendHead } from '../response/stream-items.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
@@ -74,29 +74,23 @@ const url = Type.String({ format: 'uri-reference' });
 const path = Type.Optional(Type.String());
 const startBody = named(
   'StartPage',
-  Type.Object(
-    {
-      service: Type.Literal('Counterfoil'),
-      version: Type.Optional(Type.String()),
-      links: Type.Object(
-        {
-          console: Type.Optional(url),
-          documentation: Type.Optional(url),
-          openapi: Type.Optional(url),
-          liveness: url,
-          readiness: url,
-        },
-        closed,
+  strictObject({
+    service: Type.Literal('Counterfoil'),
+    version: Type.Optional(Type.String()),
+    links: strictObject({
+      console: Type.Optional(url),
+      documentation: Type.Optional(url),
+      openapi: Type.Optional(url),
+      liveness: url,
+      readiness: url,
+    }),
+    paths: Type.Optional(
+      strictObject(
+        { tables: path, sign_in: path, payments: path },
+        { description: 'Where the paths of each group of operations begin' },
       ),
-      paths: Type.Optional(
-        Type.Object(
-          { tables: path, sign_in: path, payments: path },
-          { ...closed, description: 'Where the paths of each group of operations begin' },
-        ),
-      ),
-    },
-    closed,
-  ),
+    ),
+  }),
 );
 
 const json = responseSchema(startBody, 'A page for a browser, or the same links in the envelope', {

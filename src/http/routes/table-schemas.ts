@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { commitWritesMax, itemIdBytesMax } from '../../storage/limits.ts';
 import { documentedAs, named, oneOf } from '../response/described.ts';
-import { closed } from '../response/schemas.ts';
+import { strictObject } from '../response/schemas.ts';
 
 /** The path of an operation on a table. */
 export const tableParams = Type.Object({
@@ -14,18 +14,18 @@ export const tableParams = Type.Object({
 /** An item of a table, in requests and in responses. */
 export const item = named(
   'Item',
-  Type.Object(
+  strictObject(
     {
       id: Type.String({ minLength: 1, description: `Partition key, 1 to ${itemIdBytesMax} bytes of UTF-8` }),
       name: Type.String({ description: 'The value of the item; with the id at most 400 KB' }),
     },
-    { ...closed, examples: [{ id: 'emma', name: 'Jane Austen' }] },
+    { examples: [{ id: 'emma', name: 'Jane Austen' }] },
   ),
 );
 
 export const idBody = named(
   'ItemId',
-  Type.Object({ id: item.properties.id }, { ...closed, examples: [{ id: 'emma' }] }),
+  strictObject({ id: item.properties.id }, { examples: [{ id: 'emma' }] }),
 );
 
 const writeKinds = ['create', 'update', 'delete'] as const;
@@ -41,23 +41,23 @@ const write = (kind: WriteKind, body: TSchema) =>
     properties: Object.fromEntries(
       [...new Set([...writeKinds, kind])].map((each) => [each, each === kind ? body : false]),
     ),
-    ...closed,
+    additionalProperties: false,
   });
 
 export const batchBody = named(
   'Batch',
-  Type.Object(
+  strictObject(
     {
       writes: Type.Array(
         documentedAs(
-          Type.Object(
+          strictObject(
             {
               create: Type.Optional(item),
               update: Type.Optional(item),
               put: Type.Optional(item),
               delete: Type.Optional(idBody),
             },
-            { ...closed, minProperties: 1, maxProperties: 1 },
+            { minProperties: 1, maxProperties: 1 },
           ),
           named(
             'Write',
@@ -68,7 +68,6 @@ export const batchBody = named(
       ),
     },
     {
-      ...closed,
       examples: [
         {
           writes: [
@@ -94,16 +93,13 @@ export const putHeaders = Type.Object({
 
 export const table = named(
   'Table',
-  Type.Object(
-    {
-      name: Type.String(),
-      count: Type.Optional(
-        Type.Integer({ description: 'Items; absent on an engine that would have to count them' }),
-      ),
-      bytes: Type.Optional(
-        Type.Integer({ description: 'Bytes of the items as `read` sends them; absent like `count`' }),
-      ),
-    },
-    closed,
-  ),
+  strictObject({
+    name: Type.String(),
+    count: Type.Optional(
+      Type.Integer({ description: 'Items; absent on an engine that would have to count them' }),
+    ),
+    bytes: Type.Optional(
+      Type.Integer({ description: 'Bytes of the items as `read` sends them; absent like `count`' }),
+    ),
+  }),
 );

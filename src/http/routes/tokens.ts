@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { named } from '../response/described.ts';
-import { closed, messageResponse, responseSchema } from '../response/schemas.ts';
+import { messageResponse, responseSchema, strictObject } from '../response/schemas.ts';
 import { sendAs } from '../response/send.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { integrationIn, integrationParams as params } from './integration-schemas.ts';
@@ -83,7 +83,7 @@ export function tokenRoutes(signIn: TokenIssuer): Routes {
 const field = (description: string) => Type.Optional(Type.String({ minLength: 1, description }));
 const tokenRequest = named(
   'TokenRequest',
-  Type.Object(
+  strictObject(
     {
       grant_type: Type.Union([Type.Literal('authorization_code'), Type.Literal('refresh_token')]),
       code: field('With authorization_code: the one-time code from the return URL, within 60 seconds'),
@@ -92,7 +92,6 @@ const tokenRequest = named(
       refresh_token: field('With refresh_token: the last one that was returned; each can be used once'),
     },
     {
-      ...closed,
       examples: [
         {
           grant_type: 'authorization_code',
@@ -106,17 +105,14 @@ const tokenRequest = named(
 );
 const tokens = named(
   'Tokens',
-  Type.Object(
-    {
-      access_token: Type.String({
-        description: 'A JWT (RFC 9068); verify it with the keys of /.well-known/jwks.json',
-      }),
-      token_type: Type.Literal('Bearer'),
-      expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
-      refresh_token: Type.String({ description: 'Can be used once, for the next access token' }),
-    },
-    closed,
-  ),
+  strictObject({
+    access_token: Type.String({
+      description: 'A JWT (RFC 9068); verify it with the keys of /.well-known/jwks.json',
+    }),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
+    refresh_token: Type.String({ description: 'Can be used once, for the next access token' }),
+  }),
 );
 /** A JWK set without the envelope: libraries read it as RFC 7517, section 5, defines it. */
 const jwkSet = Type.Object(

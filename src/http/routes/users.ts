@@ -7,7 +7,7 @@ import { publicSession, publicUser, type SessionFilter } from '../../sign-in/typ
 import { parseDuration } from '../../time.ts';
 import { named } from '../response/described.ts';
 import { pageParameters, pageQuery, pageResponse, parseLimit, sendPage } from '../response/pagination.ts';
-import { closed, messageResponse, responseSchema, timestamp } from '../response/schemas.ts';
+import { messageResponse, responseSchema, strictObject, timestamp } from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { providerSchema } from './integration-schemas.ts';
 
@@ -51,7 +51,7 @@ export function userRoutes({ people, prefix, now }: Pick<SignIn, 'people' | 'pre
     operation('GET', sessions, 'users:read', {
       id: 'listSessions',
       summary: 'List sessions',
-      request: { query: Type.Object({ ...filters, ...pageParameters }, closed) },
+      request: { query: strictObject({ ...filters, ...pageParameters }) },
       response: pageResponse(session, 'Live sessions; `next` if there are more'),
       handle: async ({ query: { limit, after, ...filter } }, reply) => {
         const page = await people.sessions(parseFilter(filter, now()), parseLimit(limit), after);
@@ -66,7 +66,7 @@ export function userRoutes({ people, prefix, now }: Pick<SignIn, 'people' | 'pre
         'Ends the sessions that match all given filters, and their tokens. At least one filter is required.',
       request: { query: filterQuery },
       response: responseSchema(
-        Type.Object({ ended: Type.Integer({ minimum: 0 }) }, closed),
+        strictObject({ ended: Type.Integer({ minimum: 0 }) }),
         'How many sessions ended',
       ),
       handle: async ({ query, caller, id }) => {
@@ -93,37 +93,31 @@ export function userRoutes({ people, prefix, now }: Pick<SignIn, 'people' | 'pre
 const userParams = Type.Object({ user_id: Type.String({ description: 'As in `sub` of access tokens' }) });
 const user = named(
   'User',
-  Type.Object(
-    {
-      id: Type.String(),
-      issuer: Type.String(),
-      subject: Type.String(),
-      provider: providerSchema,
-      integration: Type.String({ description: 'The integration of the last sign-in' }),
-      name: Type.Optional(Type.String()),
-      email: Type.Optional(Type.String()),
-      email_verified: Type.Optional(Type.Boolean()),
-      picture: Type.Optional(Type.String()),
-      first_sign_in_at: timestamp,
-      last_sign_in_at: timestamp,
-    },
-    closed,
-  ),
+  strictObject({
+    id: Type.String(),
+    issuer: Type.String(),
+    subject: Type.String(),
+    provider: providerSchema,
+    integration: Type.String({ description: 'The integration of the last sign-in' }),
+    name: Type.Optional(Type.String()),
+    email: Type.Optional(Type.String()),
+    email_verified: Type.Optional(Type.Boolean()),
+    picture: Type.Optional(Type.String()),
+    first_sign_in_at: timestamp,
+    last_sign_in_at: timestamp,
+  }),
 );
 const session = named(
   'Session',
-  Type.Object(
-    {
-      id: Type.String(),
-      user: Type.String({ description: 'The id of the user' }),
-      provider: providerSchema,
-      integration: Type.String(),
-      created_at: timestamp,
-      last_seen_at: timestamp,
-      expires_at: timestamp,
-    },
-    closed,
-  ),
+  strictObject({
+    id: Type.String(),
+    user: Type.String({ description: 'The id of the user' }),
+    provider: providerSchema,
+    integration: Type.String(),
+    created_at: timestamp,
+    last_seen_at: timestamp,
+    expires_at: timestamp,
+  }),
 );
 const filters = {
   user: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{22}$', description: 'The id of a user' })),
@@ -137,7 +131,7 @@ const filters = {
     }),
   ),
 };
-const filterQuery = Type.Object(filters, closed);
+const filterQuery = strictObject(filters);
 
 function parseFilter(
   { user, integration, older_than }: Static<typeof filterQuery>,

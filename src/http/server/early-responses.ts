@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { failure, jsonContentType, type LegacyErrorFields, success } from '../../envelope.ts';
+import { type Envelope, failure, jsonContentType, type LegacyErrorFields, success } from '../../envelope.ts';
 import { invalidRequest, ServiceError } from '../../errors.ts';
 import { newRequestId } from './active-request.ts';
 import { errorHeaders } from './security-headers.ts';
@@ -41,40 +41,36 @@ export function respondStarting(request: IncomingMessage, response: ServerRespon
   const envelope = isLiveness
     ? success({ status: 'alive' })
     : failure(starting(), newRequestId(), findLegacyErrorFields(request));
-  const text = JSON.stringify(envelope);
-  response.writeHead(envelope.statusCode, {
-    ...errorHeaders,
-    'content-type': jsonContentType,
-    'content-length': Buffer.byteLength(text),
-    ...(isLiveness ? {} : { 'retry-after': '1' }),
-  });
-  response.end(text);
+  respond(response, envelope, isLiveness ? {} : { 'retry-after': '1' });
 }
 
 /** Responds to an unsupported `Expect`. */
 export function rejectExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const error = invalidRequest('Expect', 'The only supported expectation is "Expect: 100-continue".');
-  const text = JSON.stringify(failure(error, newRequestId()));
-  response.writeHead(error.status, {
-    ...errorHeaders,
-    'content-type': jsonContentType,
-    connection: 'close',
-  });
+  respond(response, failure(error, newRequestId()), { connection: 'close' });
+}
+
+function respond(
+  response: ServerResponse,
+  envelope: Envelope<unknown>,
+  headers: Readonly<Record<string, string>>,
+): void {
+  const text = JSON.stringify(envelope);
+  response.writeHead(envelope.statusCode, { ...textHeaders(text), ...headers });
   response.end(text);
 }
 
 /** Writes a response to the socket: input that did not become a request has no response object. */
 export function writeResponse(socket: Socket, error: ServiceError): void {
   const text = JSON.stringify(failure(error, newRequestId()));
-  const headers = {
-    ...errorHeaders,
-    'content-type': jsonContentType,
-    'content-length': String(Buffer.byteLength(text)),
-    connection: 'close',
-    ...error.details.headers,
-  };
+  const headers = { ...textHeaders(text), connection: 'close', ...error.details.headers };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${text}`);
+}
+
+function textHeaders(text: string): Readonly<Record<string, string>> {
+  const length = String(Buffer.byteLength(text));
+  return { ...errorHeaders, 'content-type': jsonContentType, 'content-length': length };
 }
 
 export function connectError(): ServiceError {

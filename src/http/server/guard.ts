@@ -12,8 +12,7 @@ import type { CrossOrigin } from './cors.ts';
 import { sendError } from './error-handler.ts';
 import type { Listener } from './listener.ts';
 import type { App } from './operation.ts';
-import type { RequestCounts } from './route-table.ts';
-import { type GuardedRoute, noRoute, type RouteTable } from './route-table.ts';
+import { type GuardedRoute, noRoute, type RequestCounts, type RouteTable } from './route-table.ts';
 import { securityHeaders } from './security-headers.ts';
 
 /** Body of a route that needs no key: sign-out and the token endpoint accept some hundred bytes. */
@@ -89,12 +88,12 @@ export function guardRequests(
     paths.add(route);
     const bytesMax = bodyBytesMax[access];
     if (bytesMax !== undefined) route.bodyLimit = bytesMax;
-    route.config = { ...route.config, guard: guardWith(admissionSteps(route, context), options.log) };
+    route.config = { ...route.config, guard: createGuard(admissionSteps(route, context), options.log) };
   });
-  const ofUnrouted = guardWith(admissionSteps(undefined, context), options.log);
+  const unrouted = createGuard(admissionSteps(undefined, context), options.log);
   // The first hook of all: a shed request must not cause the work of other hooks, such as checking a content type.
   app.addHook('onRequest', (request, reply, done) => {
-    const guard = request.is404 ? ofUnrouted : (request.routeOptions.config.guard as Guard);
+    const guard = request.is404 ? unrouted : (request.routeOptions.config.guard as Guard);
     guard(request, reply, done);
   });
 }
@@ -143,7 +142,7 @@ function admissionSteps(route: RouteOptions | undefined, context: GuardContext):
   return steps.filter((step) => step !== false);
 }
 
-function guardWith(steps: readonly Step[], log: Log): Guard {
+function createGuard(steps: readonly Step[], log: Log): Guard {
   const run = (from: number, request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     for (let next = from; next < steps.length; next++) {
       const outcome = (steps[next] as Step)(request, reply);
