@@ -10,7 +10,7 @@ import { assertError } from '../support/http/error-response.ts';
 const origin = 'https://shop.example';
 const browser = { kind: 'publishable', scopes: ['payments:create'], origins: [origin] } as const;
 
-/** Responds as a provider of challenges does: only the token `passed` is valid. */
+/** Responds as a captcha provider: only the token `passed` is valid. */
 async function startVerifier(t: TestContext) {
   const asked: URLSearchParams[] = [];
   const server = createServer(async (request, response) => {
