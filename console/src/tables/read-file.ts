@@ -74,8 +74,9 @@ function itemOf(line: string, number: number): Item {
 }
 
 /**
- * Whether a line of JSON is an object of two strings. Checked on the text, because `JSON.parse` keeps only the last of
- * equal keys, and a repeated field would be lost without notice.
+ * Whether a line of JSON is an object of exactly two strings. An item with further or repeated fields is rejected,
+ * because it would be written without some of them. The text is checked, because `JSON.parse` keeps only the last of
+ * equal keys.
  */
 function hasTwoStrings(line: string): boolean {
   return /^\s*\{\s*:\s*,\s*:\s*\}\s*$/.test(line.replace(/"(?:[^"\\]|\\.)*"/g, ''));
