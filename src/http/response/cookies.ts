@@ -55,8 +55,8 @@ export class Cookies {
 
 /**
  * The name of a cookie for the service at a URL. Browsers share the cookies of a host among its ports: without https, as on a
- * loopback, the port is part of the name, so that a sign-in to one service is no sign-out of another one. Over https, `__Host-`
- * needs no port, and a service has a host of its own.
+ * loopback, the port is part of the name, so that a sign-in to one service does not end the session of another. Over https, a service has
+ * a host of its own, and `__Host-` needs no port.
  *
  * @param url the origin of the service
  */

@@ -115,7 +115,7 @@ function wholeResponse(chunks: readonly Buffer[]): string {
   return text;
 }
 
-/** Writes the response without Fastify, which could hold chunks for any time. */
+/** Writes the response without Fastify, which could buffer chunks for any time. */
 function stream(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -159,7 +159,7 @@ const beginBody = strictObject({
 /** The view of the console that the browser returns to. It exchanges the proof for a session, then shows another view. */
 const landing = '/console/signed-in';
 
-/** The provider sends the browser to the one origin that it knows, where this one's cookies do not exist. */
+/** The provider returns the browser to the registered origin, where the cookies of another origin do not exist. */
 function checkOrigin({ headers }: FastifyRequest, origin: string): void {
   if (headers.origin === origin) return;
   throw new ServiceError('forbidden', {

@@ -8,7 +8,7 @@ import { passTo, sendEnvelope } from '../response/send.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
-/** A browser keeps an asset of the console for a year: another content has another name. */
+/** A browser keeps an asset of the console for a year: changed content has a new name. */
 const consoleAssetSeconds = 365 * 24 * 60 * 60;
 /** The wait after a failed build of the console: anybody can request one. */
 const consoleRetryMs = 30_000;
@@ -27,7 +27,7 @@ export function consoleRoutes(findFiles: () => Promise<string>): Routes {
     opening ??= findFiles()
       .then(openFiles)
       .catch((error: unknown) => {
-        // Not the next request tries again: anybody may send it, and a build occupies a core for seconds.
+        // A later request tries again. The next one does not: anybody may send it, and a build occupies a core for seconds.
         setTimeout(() => {
           opening = undefined;
         }, consoleRetryMs).unref();

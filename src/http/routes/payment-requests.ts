@@ -22,7 +22,7 @@ import { strictObject } from '../response/schemas.ts';
 import type { RequestOf } from '../server/operation.ts';
 import { paymentStatus, processor as processorName } from './payment-responses.ts';
 
-/** The requests of the payment operations: their schemas, and what the domain gets of them. */
+/** The requests of the payment operations: their schemas, and what the domain receives of them. */
 
 export const params = Type.Object({
   processor: documentedAs(Type.String(), processorName),

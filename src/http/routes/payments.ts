@@ -203,7 +203,7 @@ export function paymentRoutes(payments: Payments, prefix: string, counts: Charge
 
 type ChargeCounts = Pick<Authorizer, 'takeChargeOfKey' | 'noteDecline' | 'buyerAddress'>;
 
-/** Only who retrieves one payment receives what its cardholder must do: it contains the processor's secret. */
+/** What the cardholder must do. It contains a secret of the processor, so only a caller that retrieves one payment receives it. */
 function nextStep(payments: Payments, payment: Payment): { readonly next_action?: NextAction } {
   return defined({ next_action: payments.nextAction(payment) });
 }

@@ -13,7 +13,7 @@ import { requestHeaderBytesMax } from '../server/listener.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { integrationIn, integrationParams } from './integration-schemas.ts';
 
-/** The state of an app in a sign-in link. It lies in a cookie; random 256 bits take 43 characters. */
+/** The state of an app in a sign-in link. A cookie holds it; 256 random bits take 43 characters. */
 const appStateCharactersMax = 200;
 /** Sign-ins that one browser may have open, in as many tabs; each has its cookie. */
 const signInsPerBrowserMax = 10;

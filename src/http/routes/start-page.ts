@@ -12,7 +12,7 @@ import { sendHead } from '../response/stream-items.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import { pageHeaders } from '../server/security-headers.ts';
 
-/** What the start page names: nothing that the OpenAPI document does not show too. */
+/** What the start page names. It reveals nothing that the OpenAPI document does not show. */
 export interface StartPage {
   /** The origin of the links; undefined for links relative to the requested one. */
   readonly origin: string | undefined;

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 
 /** Pipelined requests of one connection, so that one connection cannot use up the limit of all. */
 export const requestsPerConnectionMax = 128;
-/** Requests dropped behind the last response of a connection before it is reset: one socket read may contain so many. */
+/** Requests dropped behind the last response of a connection before it is reset: one socket read may contain that many. */
 const requestsDroppedMax = 1_024;
 
 /** An IPv4 address or an IPv6 network. */

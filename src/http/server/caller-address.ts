@@ -6,7 +6,7 @@ type Network = readonly [Address, number];
 
 /**
  * Finds the caller's address behind proxies: from the end of `X-Forwarded-For`, the first address that is not a trusted
- * proxy. A port beside the address is ignored. If an entry is not an address, the address of the proxy that sent it is used.
+ * proxy. A port after the address is ignored. If an entry is not an address, the address of the proxy that sent it is used.
  */
 export class CallerAddresses {
   readonly #trusted: readonly Network[];

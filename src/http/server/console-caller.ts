@@ -10,8 +10,8 @@ import { Cookies, cookieNameAt } from '../response/cookies.ts';
 const consoleTokenHeader = 'console-token';
 
 /**
- * The caller of a request from the console. A cookie alone authorizes nothing: a request counts as one of the console by its
- * token, so that a cookie that a browser adds changes the meaning of no request.
+ * The caller of a request from the console. A cookie alone authorizes nothing, because browsers add it to any request: the token
+ * marks a request as one of the console.
  */
 export class ConsoleCallers {
   readonly sessions: ConsoleSessions;
@@ -86,7 +86,7 @@ function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** In a time that does not depend on the text. */
+/** Takes a time that does not depend on the text. */
 function isEqual(text: string, token: string): boolean {
   const [one, other] = [Buffer.from(text), Buffer.from(token)];
   return one.length === other.length && timingSafeEqual(one, other);

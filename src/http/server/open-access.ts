@@ -5,7 +5,7 @@ import { ServiceError } from '../../errors.ts';
 
 /**
  * Headers that proxies, load balancers and CDNs add to the requests that they forward, by their vendors' documentation. Those
- * of one vendor share a beginning. Headers that honest clients send too, such as `traceparent` or `X-Request-Id`, are not among them.
+ * of one vendor share a prefix. Headers that honest clients send too, such as `traceparent` or `X-Request-Id`, are not among them.
  */
 const forwardingHeader = new RegExp(
   `^(?:${[

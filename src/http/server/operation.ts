@@ -69,9 +69,9 @@ export interface Operation<Schemas extends RequestSchemas = RequestSchemas> {
   /** Further options of the framework. */
   readonly options?: Pick<RouteShorthandOptions, 'errorHandler' | 'exposeHeadRoute' | 'onRequest'>;
   readonly request?: Schemas;
-  /** The response with status 200, of `responseSchema` or `pageOf`. */
+  /** The response with status 200, of `responseSchema`, `messageResponse` or `pageResponse`. */
   readonly response?: object;
-  /** The responses with another status; they replace the usual error responses. */
+  /** Responses with another status. `4xx` and `5xx` replace the usual error responses. */
   readonly otherResponses?: Readonly<Record<string, object>>;
   /** Headers of the error responses, in the OpenAPI document. */
   readonly errorHeaders?: Headers;

@@ -35,11 +35,11 @@ export class RejectionLog {
     this.#log = log;
   }
 
-  /** @param toPublic called only for a rejection that is logged */
+  /** @param describe called only for a rejection that is logged */
   note(
     code: string,
     { address, countedAddress }: Pick<FastifyRequest, 'address' | 'countedAddress'>,
-    toPublic: () => LogFields & { readonly status: number },
+    describe: () => LogFields & { readonly status: number },
   ): void {
     const now = performance.now();
     const key = `${code} ${countedAddress}`;
@@ -52,7 +52,7 @@ export class RejectionLog {
       counted.leftOut++;
       return;
     }
-    const fields = toPublic();
+    const fields = describe();
     const leftOut = counted.leftOut === 0 ? {} : { left_out: counted.leftOut };
     counted.nextAt = now + rejectionLoggedMs;
     counted.leftOut = 0;

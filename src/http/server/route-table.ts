@@ -38,7 +38,7 @@ export interface ServedRoute {
   readonly access: Access;
 }
 
-/** Finds routes by the shape of a path, for requests that the router did not assign to one. */
+/** Finds routes by the pattern of a path, for requests that the router did not assign to one. */
 export class RouteTable {
   readonly #paths = new Map<string, KnownPath>();
   /** By the number of segments; under undefined if the path ends in any number of them (`*`). */

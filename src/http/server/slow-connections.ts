@@ -16,7 +16,7 @@ const bodyGraceMs = 5_000;
 /** Slower than any modem. In any case a body must arrive within `requestArrivalMsMax`. */
 const bodyBytesPerSecondMin = 500;
 
-/** The output progress of a connection, and since when it is the same. */
+/** The output progress of a connection, and when it last changed. */
 interface Output {
   readonly mark: string;
   since: number;
