@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Period } from '../processor.ts';
-import { inTime } from './in-time.ts';
+import { inTime } from './outcomes.ts';
 
 export interface Listed<Found> {
   /** Undefined if another system made the entry. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTime } from './in-time.ts';
+import { inTime } from './outcomes.ts';
 
 /** Recovery pauses after this many failed calls in a row: a processor that is down fails them all. */
 export const circuitFailuresMax = 10;

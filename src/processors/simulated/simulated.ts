@@ -19,7 +19,7 @@ import type {
   SoughtRefund,
   Unknown,
 } from '../processor.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
+import { declined, isFinal, outcomeInTime } from '../sending/outcomes.ts';
 import { NotSentError } from '../sending/send-once.ts';
 import type { LedgerCharge, LedgerRefundReply, LedgerReply, SimulatedLedger } from './ledger.ts';
 
@@ -80,11 +80,7 @@ function chargeOutcome(reply: LedgerReply, challengeUrl: ChallengeUrl): ChargeOu
     case 'paid':
       return { kind: 'succeeded', chargeId: reply.chargeId };
     case 'declined':
-      return {
-        kind: 'declined',
-        declineCode: reply.declineCode,
-        authenticationRequired: reply.declineCode === 'authentication_required',
-      };
+      return declined(reply.declineCode);
     case 'challenge': {
       const { challengeId: attemptId } = reply;
       const action = { type: 'redirect', url: challengeUrl(attemptId) } as const;
@@ -134,7 +130,7 @@ async function findAttempt(
   if (challenge === undefined) return { kind: 'absent' };
   const outcome = chargeOutcome(challenge.reply, challengeUrl);
   if (outcome.kind !== 'not_attempted') return outcome;
-  return { kind: 'declined', declineCode: 'canceled', authenticationRequired: false };
+  return declined('canceled');
 }
 
 function cancelCharge(
@@ -148,8 +144,7 @@ function cancelCharge(
     .then((answer): CancelOutcome => {
       if (answer.kind === 'canceled') return answer;
       const outcome = chargeOutcome(answer, () => '');
-      const isFinal = outcome.kind === 'succeeded' || outcome.kind === 'declined';
-      return isFinal || outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
+      return isFinal(outcome) || outcome.kind === 'unknown' ? outcome : { kind: 'canceled' };
     });
   return reply(canceled, timeoutMs);
 }

@@ -1,6 +1,6 @@
 import { defined } from '../../defined.ts';
 import type { Account, Check, Owner, Period, ProcessorCharge, Unknown } from '../processor.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
+import { outcomeInTime } from '../sending/outcomes.ts';
 import { asObject, asText, type Json, locationQuery, type SquareAccount, SquareError } from './api.ts';
 import { totalMoney } from './charge.ts';
 import { readFault } from './errors.ts';

@@ -1,7 +1,7 @@
 import { defined } from '../../defined.ts';
 import type { ChargeOutcome, ChargeRequest } from '../processor.ts';
 import type { Succeeded } from '../reports.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
+import { declined, outcomeInTime, rejectedCharge } from '../sending/outcomes.ts';
 import {
   asObject,
   asObjects,
@@ -69,7 +69,7 @@ export function paymentOutcome(payment: Json): ChargeOutcome {
     return { kind: 'succeeded', chargeId, ...takenMoney(payment) };
   if (status === 'FAILED' || status === 'CANCELED') {
     const failures = asObjects(asObject(payment.card_details).errors).map(({ code }) => asText(code));
-    return declined(failures.filter((code) => code !== undefined));
+    return declined(declineCode(failures.filter((code) => code !== undefined)));
   }
   const known = ['APPROVED', 'PENDING'].find((each) => each === status) ?? 'in no known status';
   return { kind: 'unknown', detail: `the payment is ${known}` };
@@ -91,9 +91,9 @@ function failureOutcome(error: unknown): ChargeOutcome {
   if (wasTurnedAway(fault)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(fault)) return { kind: 'unknown', detail };
   const parameter = parameterByCode(codes);
-  if (parameter !== undefined) return rejected(fault, parameter);
-  if (status === 402 || categories.includes('PAYMENT_METHOD_ERROR')) return declined(codes);
-  return rejected(fault, parameterByField(fault));
+  if (parameter !== undefined) return rejectedCharge({ by: 'Square', code: codes[0], detail }, parameter);
+  if (status === 402 || categories.includes('PAYMENT_METHOD_ERROR')) return declined(declineCode(codes));
+  return rejectedCharge({ by: 'Square', code: codes[0], detail }, parameterByField(fault));
 }
 
 type Parameter = 'amount' | 'currency' | 'token';
@@ -129,19 +129,12 @@ function parameterByField({ fields, codes }: Fault): Parameter | undefined {
   return fields.length === 0 && codes.includes('NOT_FOUND') ? 'token' : undefined;
 }
 
-function rejected({ codes: [code], detail }: Fault, parameter: Parameter | undefined): ChargeOutcome {
-  const why = code === undefined ? '' : ` (${code})`;
-  const message = `Square rejected the ${parameter ?? 'charge'}${why}; nothing was charged.`;
-  return { kind: 'rejected', ...defined({ param: parameter }), message, detail };
-}
-
 /**
  * The decline code is Square's error code in lower case, except the one that requires authentication. With
  * INSUFFICIENT_FUNDS Square may return the balance of a gift card as a second code, which is not a reason.
  */
-function declined(codes: readonly string[]): ChargeOutcome {
-  const authenticationRequired = codes.includes('CARD_DECLINED_VERIFICATION_REQUIRED');
+function declineCode(codes: readonly string[]): string {
+  if (codes.includes('CARD_DECLINED_VERIFICATION_REQUIRED')) return 'authentication_required';
   const code = codes.find((each) => each !== 'GIFT_CARD_AVAILABLE_AMOUNT') ?? 'GENERIC_DECLINE';
-  const declineCode = authenticationRequired ? 'authentication_required' : code.toLowerCase();
-  return { kind: 'declined', declineCode, authenticationRequired };
+  return code.toLowerCase();
 }

@@ -1,3 +1,4 @@
+import { isRejectedUnread } from '../sending/outcomes.ts';
 import { NotSentError, ReplyLostError } from '../sending/send-once.ts';
 import { type Json, SquareError } from './api.ts';
 
@@ -43,7 +44,7 @@ function errorName(error: unknown): string {
 
 /** No byte of the request was sent, or Square rejected it unread, as the HTTP status shows. */
 export function wasTurnedAway({ status, wasSent }: Fault): boolean {
-  return !wasSent || status === 401 || status === 403 || status === 429;
+  return !wasSent || isRejectedUnread(status);
 }
 
 /** An error that is not from Square, for instance from a gateway on the way, proves nothing. */

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../reports.ts';
+import { isFinal } from '../sending/outcomes.ts';
 import { asObject, asText, type Json } from './api.ts';
 import { paymentOutcome } from './charge.ts';
 import { parsePaymentId } from './look-up.ts';
@@ -78,8 +79,7 @@ function readChange(event: Json): ChargeChange | RefundChange | DisputeChange | 
 function chargeChange(payment: Json): ChargeChange | undefined {
   const paymentId = parsePaymentId(asText(payment.reference_id));
   const outcome = paymentOutcome(payment);
-  if (paymentId === undefined || (outcome.kind !== 'succeeded' && outcome.kind !== 'declined'))
-    return undefined;
+  if (paymentId === undefined || !isFinal(outcome)) return undefined;
   return { about: 'charge', paymentId, outcome };
 }
 

@@ -1,5 +1,5 @@
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
+import { outcomeInTime, rejectedRefund } from '../sending/outcomes.ts';
 import { asObject, asText, type Json, type SquareAccount, squareMoney } from './api.ts';
 import { isDefiniteRejection, readFault, wasTurnedAway } from './errors.ts';
 
@@ -70,9 +70,7 @@ function failureOutcome(error: unknown): RefundOutcome {
   if (wasTurnedAway(fault) || codes.includes('REFUND_ALREADY_PENDING'))
     return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(fault)) return { kind: 'unknown', detail };
-  const why = codes[0] === undefined ? '' : ` (${codes[0]})`;
-  const message = `Square rejected the refund${why}; nothing was refunded.`;
   // https://developer.squareup.com/reference/square/enums/ErrorCode
   const isDisputed = codes.includes('PAYMENT_NOT_REFUNDABLE_DUE_TO_DISPUTE');
-  return { kind: 'rejected', message, detail, isDisputed };
+  return rejectedRefund({ by: 'Square', code: codes[0], detail }, isDisputed);
 }

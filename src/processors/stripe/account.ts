@@ -11,7 +11,7 @@ import {
   parseRequestText,
   type Unknown,
 } from '../processor.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
+import { outcomeInTime } from '../sending/outcomes.ts';
 import { isoAmount } from './amount.ts';
 import { paymentIdKey, requestKey } from './charge.ts';
 import { errorDetail } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { CanceledCharge, CancelOutcome, Unknown } from '../processor.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
+import { outcomeInTime } from '../sending/outcomes.ts';
 import { errorDetail, isOfAnotherRequest, isReplayed } from './errors.ts';
 import { findIntent, foundOutcome, type Intents, pageMsMax } from './look-up.ts';
 

@@ -8,8 +8,8 @@ import {
   type RequiresAction,
   requestText,
 } from '../processor.ts';
-import type { Declined, Succeeded } from '../reports.ts';
-import { inTime } from '../sending/in-time.ts';
+import type { Succeeded } from '../reports.ts';
+import { declined, inTime, outcomeInTime, rejectedCharge } from '../sending/outcomes.ts';
 import type { Sends } from '../sending/send-once.ts';
 import { amountProblem, isoAmount, stripeAmount } from './amount.ts';
 import { errorDetail, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
@@ -143,10 +143,10 @@ export function intentOutcome(intent: Stripe.PaymentIntent): ChargeOutcome {
     return { kind: 'succeeded', chargeId, ...takenMoney(intent) };
   if (intent.status === 'requires_payment_method' || intent.status === 'canceled') {
     const failure = intent.last_payment_error;
-    return declined(failure?.decline_code || failure?.code || 'generic_decline', openAttempt(intent));
+    return declined(failure?.decline_code || failure?.code || 'generic_decline', openAttemptId(intent));
   }
   if (intent.status === 'requires_action')
-    return requiredAction(intent) ?? declined('authentication_required', openAttempt(intent));
+    return requiredAction(intent) ?? declined('authentication_required', openAttemptId(intent));
   return { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
 }
 
@@ -162,12 +162,10 @@ function failureOutcome(error: unknown): ChargeOutcome {
     error as Partial<Stripe.errors.StripeError>;
   const detail = errorDetail(error);
   if (statusCode === 402)
-    return declined(decline_code || code || 'generic_decline', openAttempt(payment_intent));
+    return declined(decline_code || code || 'generic_decline', openAttemptId(payment_intent));
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
-  const field = chargeParam(param);
-  const message = `Stripe rejected the ${field ?? 'charge'}${code === undefined ? '' : ` (${code})`}; nothing was charged.`;
-  return { kind: 'rejected', ...defined({ param: field }), message, detail };
+  return rejectedCharge({ by: 'Stripe', code, detail }, chargeParam(param));
 }
 
 const sameNames = [
@@ -186,16 +184,9 @@ function chargeParam(param: string | undefined): ChargeParam | undefined {
   return undefined;
 }
 
-type OpenAttempt = Pick<Declined, 'openAttemptId'>;
-
 /** A declined intent accepts another card until it is canceled (https://docs.stripe.com/payments/paymentintents/lifecycle). */
-function openAttempt(intent: Stripe.PaymentIntent | undefined): OpenAttempt {
-  return intent === undefined || intent.status === 'canceled' ? {} : { openAttemptId: intent.id };
-}
-
-function declined(declineCode: string, open: OpenAttempt): ChargeOutcome {
-  const authenticationRequired = declineCode === 'authentication_required';
-  return { kind: 'declined', declineCode, authenticationRequired, ...open };
+function openAttemptId(intent: Stripe.PaymentIntent | undefined): string | undefined {
+  return intent?.status === 'canceled' ? undefined : intent?.id;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Stripe } from 'stripe';
+import { isRejectedUnread } from '../sending/outcomes.ts';
 import { NotSentError } from '../sending/send-once.ts';
 
 type StripeError = Partial<Stripe.errors.StripeError> & { readonly detail?: unknown };
@@ -17,8 +18,7 @@ export function errorDetail(error: unknown): string {
 /** No byte of the request was sent, or Stripe rejected it unread, as the HTTP status shows. */
 export function wasTurnedAway(error: unknown): boolean {
   const { statusCode, detail } = error as StripeError;
-  if (detail instanceof NotSentError) return true;
-  return statusCode === 401 || statusCode === 403 || statusCode === 429;
+  return detail instanceof NotSentError || isRejectedUnread(statusCode);
 }
 
 /**

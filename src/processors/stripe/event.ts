@@ -1,5 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { ChargeChange, Delivery, DisputeChange, ParsedEvent, RefundChange } from '../reports.ts';
+import { isFinal } from '../sending/outcomes.ts';
 import { isoAmount } from './amount.ts';
 import { intentOutcome, paymentIdKey } from './charge.ts';
 import { refundIdKey, refundState } from './refund.ts';
@@ -81,8 +82,7 @@ function readChange(event: Stripe.Event): ChargeChange | RefundChange | DisputeC
 function chargeChange(intent: Stripe.PaymentIntent): ChargeChange | undefined {
   const paymentId = intent.metadata[paymentIdKey];
   const outcome = intentOutcome(intent);
-  if (paymentId === undefined || (outcome.kind !== 'succeeded' && outcome.kind !== 'declined'))
-    return undefined;
+  if (paymentId === undefined || !isFinal(outcome)) return undefined;
   return { about: 'charge', paymentId, outcome };
 }
 

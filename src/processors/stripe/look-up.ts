@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { ChargeOutcome, LookUp, Period, SoughtCharge, Unknown } from '../processor.ts';
-import { inTime } from '../sending/in-time.ts';
+import { inTime } from '../sending/outcomes.ts';
 import type { SharedListing } from '../sending/shared-listing.ts';
 import { intentOutcome, paymentIdKey, requiredAction } from './charge.ts';
 import { errorDetail } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { LookUp, RefundOutcome, RefundRequest, SoughtRefund } from '../processor.ts';
-import { outcomeInTime } from '../sending/in-time.ts';
+import { outcomeInTime, rejectedRefund } from '../sending/outcomes.ts';
 import type { Sends } from '../sending/send-once.ts';
 import { amountProblem, stripeAmount } from './amount.ts';
 import { paymentIdKey } from './charge.ts';
@@ -53,8 +53,6 @@ function failureOutcome(error: unknown): RefundOutcome {
   const detail = errorDetail(error);
   if (wasTurnedAway(error)) return { kind: 'not_attempted', detail };
   if (!isDefiniteRejection(error)) return { kind: 'unknown', detail };
-  const why = code === undefined ? '' : ` (${code})`;
-  const message = `Stripe rejected the refund${why}; nothing was refunded.`;
   // https://docs.stripe.com/error-codes#charge-disputed
-  return { kind: 'rejected', message, detail, isDisputed: code === 'charge_disputed' };
+  return rejectedRefund({ by: 'Stripe', code, detail }, code === 'charge_disputed');
 }
