@@ -59,7 +59,7 @@ async function make(
   const source = masterKeySource(settings);
   const place = isKeyFile(source) ? resolve(sourceName(source)) : sourceName(source);
   printResult(json, { ...made, deleted, master_key: place }, [
-    `${made.name}: ${itemsOf(made)} items, ${made.bytes} bytes, verified`,
+    `${made.name}: ${itemCount(made)} items, ${made.bytes} bytes, verified`,
     ...deleted.map((name) => `${name}: deleted`),
   ]);
   if (!json)
@@ -71,8 +71,8 @@ async function list(target: BackupTarget, { json }: BackupCommandOptions): Promi
   const now = Date.now();
   const columns: readonly Column<Backup>[] = [
     { title: 'BACKUP', cell: ({ name }) => name },
-    { title: 'AGE', cell: ({ time }) => ageOf(time, now), align: 'right' },
-    { title: 'ITEMS', cell: (made) => `${itemsOf(made)}`, align: 'right' },
+    { title: 'AGE', cell: ({ time }) => age(time, now), align: 'right' },
+    { title: 'ITEMS', cell: (made) => `${itemCount(made)}`, align: 'right' },
     { title: 'BYTES', cell: ({ bytes }) => `${bytes}`, align: 'right' },
     { title: 'POSITION', cell: ({ position }) => `${position}`, align: 'right' },
     { title: 'STORE', cell: ({ store_id }) => store_id },
@@ -84,7 +84,7 @@ async function list(target: BackupTarget, { json }: BackupCommandOptions): Promi
 }
 
 /** All items, those of the service included. */
-function itemsOf({ counts: { tables: _tables, ...counts } }: Backup): number {
+function itemCount({ counts: { tables: _tables, ...counts } }: Backup): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
@@ -93,7 +93,7 @@ function secondsSince(time: string, now: number): number {
 }
 
 /** In the largest unit that fits: `3d`, `5h`, `12m`, `40s`. */
-function ageOf(time: string, now: number): string {
+function age(time: string, now: number): string {
   const seconds = secondsSince(time, now);
   const units = [
     ['d', 86_400],

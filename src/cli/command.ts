@@ -38,7 +38,7 @@ export function subcommand(parent: Command, name: string, text: CommandText): Co
  * because the help shows options in the order in which they were added.
  */
 export function addCommonOptions(command: Command): void {
-  const { json, examples } = textOf(command);
+  const { json, examples } = commandText(command);
   if (json !== 'none')
     command.option('--json', json === 'lines' ? 'print one JSON object a line' : 'print one JSON object');
   command.version(version, '-V, --version', 'print the version');
@@ -48,7 +48,7 @@ export function addCommonOptions(command: Command): void {
 }
 
 /** The texts that `describe` gave a command. */
-export function textOf(command: Command): CommandText {
+export function commandText(command: Command): CommandText {
   const text = texts.get(command);
   if (text === undefined) throw new RangeError(`the command ${command.name()} has no texts`);
   return text;

@@ -20,8 +20,8 @@ export interface CopyOptions extends JsonOption {
 /** `counterfoil store copy`: exits with 0, or with 1 if the two stores differ at the end. Throws SettingsError. */
 export async function copyStore({ json, intoExisting = false, ...options }: CopyOptions): Promise<void> {
   const settings = await commandSettings();
-  const from = placeOf('--from', options.from, settings);
-  const to = placeOf('--to', options.to, settings);
+  const from = parseStore('--from', options.from, settings);
+  const to = parseStore('--to', options.to, settings);
   const bar = new ProgressBar();
   const moved = await moveStore(settings, {
     ...{ from, to, isIntoExisting: intoExisting },
@@ -36,7 +36,7 @@ export async function copyStore({ json, intoExisting = false, ...options }: Copy
       is_identical: differences.length === 0,
       ...{ items, spaces, differences, undeclared_tables: undeclared, master_keys: masterKeyIds },
     },
-    linesOf(moved, settings, { from, to }),
+    resultLines(moved, settings, { from, to }),
   );
   if (differences.length > 0) process.exitCode = 1;
 }
@@ -50,7 +50,7 @@ function asWorkFailed(error: unknown): never {
   );
 }
 
-function placeOf(option: string, text: string, { data }: Settings): StorePlace {
+function parseStore(option: string, text: string, { data }: Settings): StorePlace {
   if (text === 'dynamodb') return { kind: 'dynamodb' };
   if (text === 'lmdb') return { kind: 'lmdb', folder: resolve(data) };
   if (text.startsWith('lmdb:') && text.length > 'lmdb:'.length)
@@ -60,7 +60,7 @@ function placeOf(option: string, text: string, { data }: Settings): StorePlace {
   );
 }
 
-function linesOf(
+function resultLines(
   { items, spaces, differences, masterKeyIds, undeclared }: Moved,
   settings: Settings,
   { from, to }: { readonly from: StorePlace; readonly to: StorePlace },

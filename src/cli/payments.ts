@@ -2,8 +2,10 @@ import type { Command } from 'commander';
 import { storedChargeStates } from '../payments/types.ts';
 import { processorNames } from '../processors/processor.ts';
 import { describe, oneOf, subcommand } from './command.ts';
-import { paymentsListedDefault } from './limits.ts';
 import { amount, moment, wholeNumber } from './option-values.ts';
+
+/** Payments that `payments list` prints without `--limit`: a few screens. */
+const paymentsListedDefault = 100;
 
 const paymentArgument = ['<payment>', 'the id of a payment, pay_…'] as const;
 const timeForm = '2026-11-21 or 2026-11-21T10:00:00Z';

@@ -126,7 +126,7 @@ function withConditions(command: Command): Command {
 }
 
 async function listSessions(conditions: Conditions): Promise<void> {
-  const filter = filterOf(conditions);
+  const filter = parseFilter(conditions);
   const { json } = conditions;
   await withPeople((people) =>
     printListing(allSessions(people, filter), {
@@ -149,7 +149,7 @@ async function endSessions(
   session: string | undefined,
   { json, all, ...conditions }: EndOptions,
 ): Promise<void> {
-  const filter = filterOf(conditions);
+  const filter = parseFilter(conditions);
   const ways = [session !== undefined, all === true, Object.keys(filter).length > 0];
   if (ways.filter(Boolean).length !== 1)
     throw new UsageError(
@@ -178,7 +178,7 @@ function endMatching(
   return people.endSessions({ filter, act });
 }
 
-function filterOf({ user, integration, olderThan }: Conditions): SessionFilter {
+function parseFilter({ user, integration, olderThan }: Conditions): SessionFilter {
   if (integration !== undefined && !/^[a-z]+\/[a-z0-9-]+$/.test(integration))
     throw new UsageError('--integration: must be a provider and a name, such as google/web');
   if (user !== undefined && !isUserKey(user))

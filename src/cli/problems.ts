@@ -36,8 +36,8 @@ interface Problem {
  * sets the exit status: 2 if the command line or the settings are wrong, 1 if the work failed or what it needs is out of reach. Rethrows any other error.
  */
 export function reportProblems(error: unknown, json = false): void {
-  if (isOfCommander(error) && error.exitCode === 0) return;
-  const { status, code, lines } = problemOf(error);
+  if (isCommanderError(error) && error.exitCode === 0) return;
+  const { status, code, lines } = describeProblem(error);
   process.exitCode = status;
   const text = json
     ? `${printable(JSON.stringify({ error: { code, message: lines.join('\n') } }))}\n`
@@ -46,15 +46,15 @@ export function reportProblems(error: unknown, json = false): void {
 }
 
 /** Commander throws also when it has printed the help or the version; then its exit code is 0. */
-function isOfCommander(
+function isCommanderError(
   error: unknown,
 ): error is Error & { readonly code: string; readonly exitCode: number } {
   return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith('commander.');
 }
 
-function problemOf(error: unknown): Problem {
+function describeProblem(error: unknown): Problem {
   if (error instanceof UsageError) return { status: 2, code: 'usage', lines: [error.message] };
-  if (isOfCommander(error)) return { status: 2, code: 'usage', lines: [usageLine(error)] };
+  if (isCommanderError(error)) return { status: 2, code: 'usage', lines: [usageLine(error)] };
   if (error instanceof DamagedStoreError)
     return { status: 1, code: 'store_damaged', lines: [...error.problems, damageAdvice] };
   if (error instanceof SettingsError) return { status: 2, code: 'invalid_settings', lines: error.problems };
@@ -62,17 +62,17 @@ function problemOf(error: unknown): Problem {
   if (error instanceof WorkFailed || error instanceof BackupFailed)
     return { status: 1, code: error.code, lines: [error.message] };
   if (error instanceof ServiceError)
-    return { status: statusOf(error), code: error.code, lines: [lineOf(error)] };
-  return problemOfSystem(error);
+    return { status: exitStatus(error), code: error.code, lines: [serviceErrorLine(error)] };
+  return systemProblem(error);
 }
 
 /** The message of `internal` refers to the log, which a command does not have. */
-function lineOf({ code, message, details }: ServiceError): string {
+function serviceErrorLine({ code, message, details }: ServiceError): string {
   return code === 'internal' ? (details.detail ?? message) : message;
 }
 
 /** What the command line or the settings name is wrong, or the work failed. */
-function statusOf({ code }: ServiceError): 1 | 2 {
+function exitStatus({ code }: ServiceError): 1 | 2 {
   return errorKinds[code].type === 'invalid_request' || code === 'processor_not_configured' ? 2 : 1;
 }
 
@@ -85,8 +85,8 @@ function usageLine({ code, message }: { readonly code: string; readonly message:
 /** Errors of files: too many are open, or the disk does not respond. */
 const cannotOpen: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EIO', 'ENOMEM', 'EBUSY', 'ESTALE']);
 
-function problemOfSystem(error: unknown): Problem {
-  if (isOfLmdb(error)) return problemOfLmdb(error);
+function systemProblem(error: unknown): Problem {
+  if (isLmdbError(error)) return lmdbProblem(error);
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EACCES')
     return {
@@ -98,20 +98,20 @@ function problemOfSystem(error: unknown): Problem {
     const line = `data (COUNTERFOIL_DATA): the store cannot be opened now (${code}); this does not show that it is damaged`;
     return { status: 1, code: 'store_not_opened', lines: [line] };
   }
-  const line = passingLineOf(code);
+  const line = temporaryProblem(code);
   if (line === undefined) throw error;
   return { status: 1, code: 'unavailable', lines: [line] };
 }
 
 /** LMDB's errors have numbers as codes: its own are negative (lmdb.h, Return Codes), those of the system are errno. */
-function isOfLmdb(error: unknown): error is Error & { readonly code: number } {
+function isLmdbError(error: unknown): error is Error & { readonly code: number } {
   return error instanceof Error && typeof (error as { readonly code?: unknown }).code === 'number';
 }
 
 /** Limits that LMDB has reached: MDB_READERS_FULL, MDB_MAP_FULL, MDB_DBS_FULL, MDB_TXN_FULL, MDB_TLS_FULL, MDB_MAP_RESIZED. */
 const lmdbLimits: ReadonlySet<number> = new Set([-30790, -30792, -30791, -30788, -30789, -30785]);
 
-function problemOfLmdb({ code, message }: Error & { readonly code: number }): Problem {
+function lmdbProblem({ code, message }: Error & { readonly code: number }): Problem {
   const isDamage = code < 0 && !lmdbLimits.has(code);
   const line = isDamage
     ? `data (COUNTERFOIL_DATA): the store cannot be read (${message}); ${damageAdvice}`
@@ -120,7 +120,7 @@ function problemOfLmdb({ code, message }: Error & { readonly code: number }): Pr
 }
 
 /** What may pass without a change of the settings, so that another start is worth while. */
-function passingLineOf(code: string | undefined): string | undefined {
+function temporaryProblem(code: string | undefined): string | undefined {
   if (code === 'EADDRINUSE') return 'port (PORT): another program already listens there';
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'host (HOST): is not an address of this machine';

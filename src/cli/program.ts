@@ -146,16 +146,16 @@ export async function run(args: readonly string[]): Promise<void> {
 
 /** The tree with every command, for those who read all of it: completion scripts and tests. */
 export function wholeProgram(): Promise<Command> {
-  return programOf(() => true);
+  return buildProgram(() => true);
 }
 
 /** The tree in which the families that the command line may name are loaded; the others have a name and a summary. */
 async function programFor(args: readonly string[]): Promise<Command> {
   const [first, second] = args.filter((arg) => !arg.startsWith('-'));
-  return programOf(({ name }) => name === first || (first === 'help' && name === second));
+  return buildProgram(({ name }) => name === first || (first === 'help' && name === second));
 }
 
-async function programOf(isLoaded: (family: Family) => boolean): Promise<Command> {
+async function buildProgram(isLoaded: (family: Family) => boolean): Promise<Command> {
   const program = new Command('counterfoil')
     .exitOverride()
     // `reportProblems` prints errors; this is the help that commander shows when a subcommand is missing.
@@ -164,7 +164,7 @@ async function programOf(isLoaded: (family: Family) => boolean): Promise<Command
       getOutHasColors: () => hasColors(process.stdout),
       getErrHasColors: () => hasColors(process.stderr),
     })
-    .configureHelp({ styleTitle: (title) => styled('bold', title), subcommandTerm: termOf })
+    .configureHelp({ styleTitle: (title) => styled('bold', title), subcommandTerm: commandTerm })
     .helpOption('-h, --help', 'print this help')
     .commandsGroup('Operate:')
     .helpCommand('help [command]', helpDescription);
@@ -191,7 +191,7 @@ async function add(program: Command, { name, group, summary, load, hidden }: Fam
 }
 
 /** How a list of commands shows one: its name and arguments. */
-function termOf(command: Command): string {
+function commandTerm(command: Command): string {
   const shown = command.registeredArguments.map((argument) =>
     argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
   );

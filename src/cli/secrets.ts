@@ -57,7 +57,7 @@ async function printStatus(
     `master keys from ${from}:`,
     ...listed.map(
       ({ id, is_writing: isWriting, state, secrets: count }) =>
-        `${id}  ${isWriting ? 'seals' : wordsOf(state)}  ${count} secrets`,
+        `${id}  ${isWriting ? 'seals' : stateText(state)}  ${count} secrets`,
     ),
     `${secrets} secrets, ${problems.length} of which cannot be decrypted`,
     ...problems,
@@ -65,12 +65,12 @@ async function printStatus(
   if (problems.length > 0) process.exitCode = 1;
 }
 
-function wordsOf(state: string): string {
+function stateText(state: string): string {
   return state === 'unused' ? 'readable, not in use yet' : state;
 }
 
 async function rotateAndReport(opened: Opened, json: boolean | undefined): Promise<void> {
-  const { keyId, rewrapped, problems, isComplete, retiring } = await rotate(partsOf(opened));
+  const { keyId, rewrapped, problems, isComplete, retiring } = await rotate(rotationParts(opened));
   const lines = [...problems, `${rewrapped} records were put under master key ${keyId}`];
   if (!isComplete)
     lines.push(
@@ -88,12 +88,12 @@ async function rotateAndReport(opened: Opened, json: boolean | undefined): Promi
 }
 
 async function retireAndReport(opened: Opened, json: boolean | undefined): Promise<void> {
-  const retired = await retire(partsOf(opened));
+  const retired = await retire(rotationParts(opened));
   if (retired.length === 0) throw new WorkFailed('nothing_to_retire', 'there is no old master key to retire');
   const line = `master key ${retired.join(', ')} is retired: ${sourceName(opened.source)} no longer needs it`;
   printResult(json, { retired }, line);
 }
 
-function partsOf({ engine, keys, source, records }: Opened): RotationParts {
+function rotationParts({ engine, keys, source, records }: Opened): RotationParts {
   return { engine, keys, source, records, now: Date.now, report: hint };
 }

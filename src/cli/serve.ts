@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
 import { describe } from './command.ts';
-import { workersMax } from './limits.ts';
 import { UsageError } from './problems.ts';
 import type { ServeOptions, WorkerOptions } from './serving.ts';
+
+/** Processes of one service: more than the cores of any suitable machine. */
+const workersMax = 128;
 
 /** `counterfoil serve`: runs until SIGTERM or SIGINT. Exits with 2 on invalid settings, and lists all of them. */
 export function defineServe(command: Command): void {

@@ -125,10 +125,10 @@ async function recover(from: string, to: string, { json }: JsonOption): Promise<
   const saved = spaces.reduce((sum, { items }) => sum + items, 0);
   printResult(
     json,
-    { is_whole: isWhole, problems, are_payments_shut: arePaymentsShut, spaces: spaces.map(jsonOf) },
+    { is_whole: isWhole, problems, are_payments_shut: arePaymentsShut, spaces: spaces.map(spaceJson) },
     [
       ...problems,
-      ...spaces.flatMap(linesOf),
+      ...spaces.flatMap(lossLines),
       `${saved} items saved to ${resolve(to)}: ${isWhole ? 'nothing is missing' : 'some of the store is missing'}`,
     ],
   );
@@ -139,13 +139,13 @@ async function recover(from: string, to: string, { json }: JsonOption): Promise<
   if (!isWhole) process.exitCode = 1;
 }
 
-function jsonOf({ space, items, expected, lost }: RecoveredSpace): object {
+function spaceJson({ space, items, expected, lost }: RecoveredSpace): object {
   const ranges = lost.map(({ after, upTo }) => ({ after: after ?? null, up_to: upTo ?? null }));
   return { space, items, expected: expected ?? null, lost: ranges };
 }
 
 /** Nothing for a space that is whole. */
-function linesOf({ space, items, expected, lost }: RecoveredSpace): string[] {
+function lossLines({ space, items, expected, lost }: RecoveredSpace): string[] {
   if (items === expected) return [];
   const ranges = lost.map(({ after, upTo }) => {
     const from = after === undefined ? 'from the beginning' : `behind ${JSON.stringify(after)}`;

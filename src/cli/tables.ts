@@ -117,10 +117,10 @@ export async function copyTable(from: string, to: string, options: CopyOptions):
   const { json, onConflict } = options;
   if (from === to) throw new UsageError('tables copy: the two tables must have different names');
   const { written, skipped } = await withTables(options, async (tables) => {
-    const nameOf: Target['nameOf'] = ({ item }) => `item ${JSON.stringify(item.id)}`;
-    const target: Target = { tables, table: to, onConflict, nameOf };
+    const describeRow: Target['describeRow'] = ({ item }) => `item ${JSON.stringify(item.id)}`;
+    const target: Target = { tables, table: to, onConflict, describeRow };
     const read = await tables.read(from);
-    return writeAll(target, rowsOf(read), { bar: new ProgressBar(), total: () => read.count }).catch(
+    return writeAll(target, numberedRows(read), { bar: new ProgressBar(), total: () => read.count }).catch(
       (error) => {
         throw error instanceof RowsNotWritten ? error.reported : error;
       },
@@ -135,7 +135,7 @@ export async function copyTable(from: string, to: string, options: CopyOptions):
 }
 
 /** Their position in the table stands for the line. */
-async function* rowsOf({ groups }: ItemRead): Rows {
+async function* numberedRows({ groups }: ItemRead): Rows {
   let line = 0;
   for await (const group of groups()) yield group.map((item) => ({ line: ++line, item }));
 }

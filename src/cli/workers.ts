@@ -6,9 +6,12 @@ import { retryStart, type Service, startService } from '../app/service.ts';
 import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
-import { workerDelayMsMax, workerDelayMsMin } from './limits.ts';
 import { giveMemoryBackWhenIdle } from './memory.ts';
 import { gatherFromWorkers, type MetricsMessage, WorkerMetrics } from './worker-metrics.ts';
+
+/** The delay before a failed worker is started again: doubled each time, from the minimum to the maximum. */
+const workerDelayMsMin = 100;
+const workerDelayMsMax = 10_000;
 
 /** What a worker sends to the parent process. */
 type Ready = Pick<Service, 'origin' | 'paymentOrigin' | 'isOpen'>;
@@ -21,13 +24,13 @@ class WorkerFailed extends Error {
   readonly isKilled: boolean;
 
   constructor(status: number | null, signal: string | null) {
-    super(`a worker ended ${endOf(status, signal)} before it was ready`);
+    super(`a worker ended ${exitReason(status, signal)} before it was ready`);
     this.status = status ?? 1;
     this.isKilled = status === null;
   }
 }
 
-function endOf(status: number | null, signal: string | null): string {
+function exitReason(status: number | null, signal: string | null): string {
   return signal === null ? `with status ${status}` : `by ${signal}`;
 }
 
@@ -52,7 +55,7 @@ export async function serveByWorkers(settings: Settings, plan: Plan): Promise<Re
   try {
     // The first worker creates the store and the master key before the others open them.
     const ready = await workers.start();
-    Object.assign(env, portsOf(ready));
+    Object.assign(env, portVariables(ready));
     workers.joins = ready;
     await Promise.all(Array.from({ length: plan.count - 1 }, () => workers.start()));
     return ready;
@@ -90,14 +93,14 @@ export async function serveAsWorker(
 }
 
 /** The ports of the first worker, for the others. */
-function portsOf({ origin, paymentOrigin }: Ready): NodeJS.ProcessEnv {
+function portVariables({ origin, paymentOrigin }: Ready): NodeJS.ProcessEnv {
   const ports = { PORT: new URL(origin).port };
   if (paymentOrigin === origin) return ports;
   return { ...ports, COUNTERFOIL_PAYMENT_PORT: new URL(paymentOrigin).port };
 }
 
 /** Ignores other messages: a worker may be scraped before it reports that it is ready. */
-function readyOf(worker: ChildProcess): Promise<Ready> {
+function readyMessage(worker: ChildProcess): Promise<Ready> {
   return new Promise((resolve) => {
     worker.on('message', (message: Message) => {
       if (message.kind === 'ready') resolve(message);
@@ -135,7 +138,7 @@ class WorkerGroup {
       this.#workers.delete(worker);
     });
     const ready = await Promise.race([
-      readyOf(worker),
+      readyMessage(worker),
       ended.then(([status, signal]) => {
         throw new WorkerFailed(status, signal);
       }),

@@ -29,16 +29,16 @@ interface SchemaNode {
 export type Tree = Record<string, unknown>;
 
 /** Every setting, in schema order. */
-export const allLeaves: readonly Leaf[] = leavesOf(settingsSchema as SchemaNode, []);
+export const allLeaves: readonly Leaf[] = collectLeaves(settingsSchema as SchemaNode, []);
 
 /** The settings that an environment variable can set. */
 export const leaves: readonly EnvironmentLeaf[] = allLeaves.filter(
   (leaf): leaf is EnvironmentLeaf => leaf.env !== undefined,
 );
 
-function leavesOf(node: SchemaNode, path: readonly string[]): Leaf[] {
+function collectLeaves(node: SchemaNode, path: readonly string[]): Leaf[] {
   if (node.env === undefined && node.properties !== undefined)
-    return Object.entries(node.properties).flatMap(([key, child]) => leavesOf(child, [...path, key]));
+    return Object.entries(node.properties).flatMap(([key, child]) => collectLeaves(child, [...path, key]));
   const { type, env, secret = false, isCommand = false, description = '' } = node;
   return [{ path, type, env, secret, isCommand, description, default: node.default }];
 }

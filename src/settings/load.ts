@@ -22,7 +22,7 @@ export function loadSettings({ env, file, simulate }: SettingsSource): Settings 
   rejectSecretsInFile(settings, problems);
   for (const leaf of leaves) placeFromEnvironment(leaf, env, settings, problems);
 
-  if (!validate(settings)) problems.push(...(validate.errors ?? []).flatMap(problemOf));
+  if (!validate(settings)) problems.push(...(validate.errors ?? []).flatMap(schemaProblems));
   problems.push(
     ...(problems.length === 0 ? contradictions(settings as Settings, simulate) : listProblems(settings)),
   );
@@ -115,7 +115,7 @@ function parseValue(text: string, type: string | undefined): unknown {
   return text;
 }
 
-function problemOf(error: ErrorObject): string[] {
+function schemaProblems(error: ErrorObject): string[] {
   // The union's error follows those of its members, and is enough.
   if (error.keyword === 'const') return [];
   const path = error.instancePath.split('/').slice(1);

@@ -29,13 +29,13 @@ export function reportSettings(source: SettingsSource): readonly ReportedSetting
       isSecret: leaf.secret,
       isSet: value !== undefined && !(Array.isArray(value) && value.length === 0),
       value: leaf.secret ? undefined : shown(leaf, value),
-      origin: originOf(leaf, source.env, file),
+      origin: settingOrigin(leaf, source.env, file),
     };
   });
 }
 
 /** The order in which `loadSettings` looks. */
-function originOf({ env: name, path }: Leaf, env: SettingsSource['env'], file: Tree): SettingOrigin {
+function settingOrigin({ env: name, path }: Leaf, env: SettingsSource['env'], file: Tree): SettingOrigin {
   if (name !== undefined && env[name]) return 'environment';
   if (name !== undefined && env[`${name}_FILE`]) return 'environment_file';
   return lookUp(file, path) === undefined ? 'default' : 'file';

@@ -32,7 +32,7 @@ for (const order of ['jhn', 'hjn', 'nhj', 'njh', 'jnh', 'hnj']) {
     for (const stored of ['', 'j', 'n', 'jn', 'h', 'hj', 'hjn']) {
       const { items, tables } = tableInOrderOf([...order], [...stored]);
       const rows = ['h', 'j', 'n'].map((id, line) => ({ line, item: { id, name: '' } }));
-      const target = { tables, table: 'books', onConflict: 'skip' as const, nameOf: () => 'a line' };
+      const target = { tables, table: 'books', onConflict: 'skip' as const, describeRow: () => 'a line' };
       const skipped = await writeRows(target, rows);
       assert.deepEqual(
         skipped.map(({ item }) => item.id).sort(),

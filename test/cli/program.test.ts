@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Command } from 'commander';
-import { textOf } from '../../src/cli/command.ts';
+import { commandText } from '../../src/cli/command.ts';
 import { wholeProgram } from '../../src/cli/program.ts';
 import { commandsOf, pathOf } from '../support/command-tree.ts';
 import { documentText } from '../support/documents.ts';
@@ -32,7 +32,7 @@ for (const command of commands) {
   });
 
   test(`${pathOf(command)}: its examples name commands, arguments and options that exist`, () => {
-    const { examples } = textOf(command);
+    const { examples } = commandText(command);
     assert.ok(examples.length > 0);
     for (const example of examples) checkExample(example);
   });

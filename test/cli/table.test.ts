@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Column, cutTo, Table, widthOf } from '../../src/cli/output/table.ts';
+import { type Column, cutTo, Table, textWidth } from '../../src/cli/output/table.ts';
 import { printable } from '../../src/cli/output/terminal-text.ts';
 
 interface Row {
@@ -38,9 +38,9 @@ test('a table aligns text that is wider or narrower than its characters', () => 
       { name, amount: '1' },
       { name: 'x', amount: '1' },
     ]);
-    assert.equal(widthOf(line.trimEnd()), widthOf(ascii.trimEnd()), name);
+    assert.equal(textWidth(line.trimEnd()), textWidth(ascii.trimEnd()), name);
   }
-  assert.deepEqual(['李', 'é', 'e\u0301', '👩‍👩‍👧'].map(widthOf), [2, 1, 1, 2]);
+  assert.deepEqual(['李', 'é', 'e\u0301', '👩‍👩‍👧'].map(textWidth), [2, 1, 1, 2]);
 });
 
 test('a table is cut to the width of the terminal, with an ellipsis', () => {
@@ -51,7 +51,7 @@ test('a table is cut to the width of the terminal, with an ellipsis', () => {
   for (const width of [1, 2, 10, 11, 40, 62, 66]) {
     for (const line of linesOf(rows, width)) {
       const text = line.slice(0, -1);
-      assert.ok(widthOf(text) <= width, `${width}: ${text}`);
+      assert.ok(textWidth(text) <= width, `${width}: ${text}`);
     }
   }
   assert.match(linesOf(rows, 20)[1] ?? '', /^李+…\n$/);

@@ -1,7 +1,9 @@
-import { tableRowsMeasuredMax } from '../limits.ts';
 import { reportProblems, WorkFailed } from '../problems.ts';
 import { type Column, Table } from './table.ts';
 import { printable } from './terminal-text.ts';
+
+/** Rows that a table measures before it prints the first: more would delay it, fewer would misalign usual listings. */
+const tableRowsMeasuredMax = 500;
 
 /** Where results go: standard output has results alone; progress and hints go to standard error. */
 

@@ -1,4 +1,5 @@
-import { progressMs } from '../limits.ts';
+/** How often a progress bar is drawn. */
+const progressMs = 100;
 
 export type Progress = (done: number, total: number) => void;
 
@@ -18,8 +19,8 @@ export class ProgressBar {
     if (stage !== this.#stage) [this.#stage, this.#beganAt] = [stage, now];
     if (!this.#isShown || now < this.#nextAt) return;
     this.#nextAt = now + progressMs;
-    const text = total === undefined ? `${done} items` : `${barOf(done, total)} of ${total} items`;
-    const pace = paceOf(done, total, now - this.#beganAt);
+    const text = total === undefined ? `${done} items` : `${drawnBar(done, total)} of ${total} items`;
+    const pace = speed(done, total, now - this.#beganAt);
     process.stderr.write(`\r\x1b[K${text}${stage === '' ? '' : ` ${stage}`}${pace}`);
   }
 
@@ -41,7 +42,7 @@ export async function withProgress<Result>(
   }
 }
 
-function barOf(done: number, total: number): string {
+function drawnBar(done: number, total: number): string {
   const share = total === 0 ? 1 : Math.min(1, done / total);
   const filled = Math.round(share * barWidth);
   const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
@@ -49,7 +50,7 @@ function barOf(done: number, total: number): string {
 }
 
 /** `, 98000/s, 1:05 left` */
-function paceOf(done: number, total: number | undefined, ms: number): string {
+function speed(done: number, total: number | undefined, ms: number): string {
   const perSecond = (done / ms) * 1_000;
   if (!Number.isFinite(perSecond) || perSecond < 1) return '';
   const rate = `, ${Math.round(perSecond)}/s`;

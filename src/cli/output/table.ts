@@ -25,7 +25,7 @@ export class Table<Row> {
     this.#columns = columns;
     this.#columnsMax = columnsMax;
     this.#widths = columns.map((column) =>
-      Math.max(widthOf(column.title), ...measured.map((row) => widthOf(textOf(column, row)))),
+      Math.max(textWidth(column.title), ...measured.map((row) => textWidth(cellText(column, row)))),
     );
   }
 
@@ -35,7 +35,7 @@ export class Table<Row> {
 
   line(row: Row): string {
     return this.#line(
-      this.#columns.map((column) => ({ text: textOf(column, row), style: column.style?.(row) })),
+      this.#columns.map((column) => ({ text: cellText(column, row), style: column.style?.(row) })),
     );
   }
 
@@ -49,20 +49,20 @@ export class Table<Row> {
         index === 0 ? this.#padded(index, text, isLast) : gap + this.#padded(index, text, isLast);
       const cut = cutTo(left, padded);
       line += style === undefined ? cut : styled(style, cut);
-      left -= widthOf(cut);
+      left -= textWidth(cut);
       if (left <= 0 || cut !== padded) break;
     }
     return `${line}\n`;
   }
 
   #padded(index: number, text: string, isLast: boolean): string {
-    const spaces = ' '.repeat(Math.max(0, (this.#widths[index] ?? 0) - widthOf(text)));
+    const spaces = ' '.repeat(Math.max(0, (this.#widths[index] ?? 0) - textWidth(text)));
     if (this.#columns[index]?.align === 'right') return spaces + text;
     return isLast ? text : text + spaces;
   }
 }
 
-function textOf<Row>({ cell }: Column<Row>, row: Row): string {
+function cellText<Row>({ cell }: Column<Row>, row: Row): string {
   return printable(cell(row) ?? '–');
 }
 
@@ -74,7 +74,7 @@ const wide =
 const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 /** The columns that a text takes on a terminal. @param text without control characters */
-export function widthOf(text: string): number {
+export function textWidth(text: string): number {
   if (plain.test(text)) return text.length;
   let width = 0;
   for (const { segment } of segmenter.segment(text)) width += wide.test(segment) ? 2 : 1;
@@ -83,7 +83,7 @@ export function widthOf(text: string): number {
 
 /** The text, or its beginning and an ellipsis, in at most this many columns. */
 export function cutTo(columns: number, text: string): string {
-  if (widthOf(text) <= columns) return text;
+  if (textWidth(text) <= columns) return text;
   let cut = '';
   let width = 0;
   for (const { segment } of segmenter.segment(text)) {

@@ -73,10 +73,10 @@ type PublicPayment = ReturnType<typeof publicPayment>;
 /** `counterfoil payments show`. */
 export async function show(id: string, { json }: JsonOption): Promise<void> {
   const payment = publicPayment(await withPayments((payments) => payments.stored(id)));
-  printFields(json, payment, fieldsOf(payment));
+  printFields(json, payment, paymentFields(payment));
 }
 
-function fieldsOf(payment: PublicPayment): [name: string, value: string | undefined][] {
+function paymentFields(payment: PublicPayment): [name: string, value: string | undefined][] {
   const { currency, item } = payment;
   const money = (amount: number) => writtenAmount(amount, currency);
   return [
@@ -147,13 +147,13 @@ export interface ResolveOptions extends JsonOption {
 
 /** `counterfoil payments resolve`. */
 export async function resolve(id: string, { json, ...options }: ResolveOptions): Promise<void> {
-  const resolution = resolutionOf(options);
+  const resolution = parseResolution(options);
   const audit = audited({ what: 'payment.resolved', on: id, by: 'cli', requestId: randomUUID() });
   const after = await withPayments((payments) => payments.resolve(id, resolution, audit));
   printResult(json, publicPayment(after), `${id} is ${after.state}`);
 }
 
-function resolutionOf({ succeeded: chargeId, declined = false }: ResolveOptions): Resolution {
+function parseResolution({ succeeded: chargeId, declined = false }: ResolveOptions): Resolution {
   if ((chargeId !== undefined) === declined)
     throw new UsageError('payments resolve: needs either --succeeded <charge> or --declined');
   return chargeId === undefined ? { state: 'declined' } : { state: 'succeeded', chargeId };

@@ -34,13 +34,13 @@ export async function reconcileWith(
   const counts = `${payments} payments here, ${charges} charges there (and ${others} that are not ours)`;
   const verdict = differences.length === 0 ? 'no difference' : `${differences.length} differences`;
   printResult(json, { payments, charges, others, differences: differences.map(publicDifference) }, [
-    ...differences.map(sentenceOf),
+    ...differences.map(differenceLine),
     `${counts}: ${verdict}`,
   ]);
   if (differences.length > 0) process.exitCode = 1;
 }
 
-function sentenceOf({ paymentId, chargeId, what }: Difference): string {
+function differenceLine({ paymentId, chargeId, what }: Difference): string {
   return `${paymentId ?? 'a payment'}${chargeId === undefined ? '' : ` (${chargeId})`} ${what}`;
 }
 
@@ -72,19 +72,19 @@ export async function adopt(
   const options = { from, acceptUnknownKeys, newAccounts, withoutAccounts, withoutProcessors };
   const audit = (on: string) => audited({ what: 'payments.reconciled', on, by: 'cli' });
   const adoption = await withPayments((payments) => payments.adopt({ ...options, audit }));
-  printResult(json, toJson(adoption), linesOf(adoption));
+  printResult(json, toJson(adoption), adoptionLines(adoption));
   const { rejection } = adoption;
   if (rejection !== undefined) throw new WorkFailed(rejection.code, rejection.message);
 }
 
-function linesOf(adoption: Adoption): readonly string[] {
+function adoptionLines(adoption: Adoption): readonly string[] {
   const { restored, accounts, adopted, attempts, withoutItem } = adoption;
   if (restored === undefined) return ['payments were open; nothing was done'];
   const looked = accounts.length === 0 ? 'no records were read' : `looked at ${accounts.join(', ')}`;
   return [
-    ...adopted.map(lineOf),
+    ...adopted.map(adoptedLine),
     ...attempts.map(
-      (payment) => `${payment.id} (${attemptOf(payment)}) was waiting for its cardholder: ${payment.state}`,
+      (payment) => `${payment.id} (${attemptId(payment)}) was waiting for its cardholder: ${payment.state}`,
     ),
     ...withoutItem.map(
       ({ payment, problem }) => `${payment.id} (${payment.chargeId}) has no item: ${problems[problem]}`,
@@ -93,12 +93,12 @@ function linesOf(adoption: Adoption): readonly string[] {
   ];
 }
 
-function lineOf({ paymentId, chargeId, what, amount, currency, item }: Adopted): string {
+function adoptedLine({ paymentId, chargeId, what, amount, currency, item }: Adopted): string {
   const made = item === undefined ? [] : [`with its item in ${item.table}: ${item.id ?? chargeId}`];
   return [paymentId, `(${chargeId})`, `adopted: ${what},`, amount, currency, ...made].join(' ');
 }
 
-function attemptOf({ authentication }: Payment): string {
+function attemptId({ authentication }: Payment): string {
   return authentication?.attemptId ?? '';
 }
 
@@ -131,7 +131,7 @@ function toJson(adoption: Adoption): object {
     })),
     attempts: attempts.map((payment) => ({
       payment_id: payment.id,
-      attempt_id: attemptOf(payment),
+      attempt_id: attemptId(payment),
       status: payment.state,
       amount: payment.amount,
       currency: payment.currency,

@@ -1,8 +1,15 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type CsvError, parse } from 'csv-parse';
-import { importedLineBytesMax } from '../limits.ts';
-import { checkedRow, decodedUtf8, type FieldNames, type Row, type Rows, rejectedLine } from './item-file.ts';
+import {
+  checkedRow,
+  decodedUtf8,
+  type FieldNames,
+  importedLineBytesMax,
+  type Row,
+  type Rows,
+  rejectedLine,
+} from './item-file.ts';
 
 interface CsvRecord {
   readonly record: readonly Buffer[];
@@ -20,7 +27,7 @@ interface Fault {
 /** The items of a CSV file, whose first line names its columns. Fields stay bytes until they are checked as UTF-8. */
 export async function* csvRows(source: Readable, names: FieldNames): Rows {
   let fault: Fault | undefined;
-  const groups = recordsOf(source, (found) => {
+  const groups = parseRecords(source, (found) => {
     fault ??= found;
   });
   let columns: Columns | undefined;
@@ -33,7 +40,7 @@ export async function* csvRows(source: Readable, names: FieldNames): Rows {
         // The parser is ahead of the records that are read.
         if (fault !== undefined && info.records > fault.records) break;
         const fields = record.map((field) => decodedUtf8(field, line));
-        if (columns === undefined) columns = columnsOf(fields, names);
+        if (columns === undefined) columns = findColumns(fields, names);
         else rows.push(rowIn(fields, columns, line, names));
         line = info.lines + 1;
       }
@@ -55,7 +62,7 @@ interface Columns {
   readonly name: number;
 }
 
-function columnsOf(header: readonly string[], names: FieldNames): Columns {
+function findColumns(header: readonly string[], names: FieldNames): Columns {
   for (const name of Object.values(names)) {
     const times = header.filter((each) => each === name).length;
     if (times === 1) continue;
@@ -77,7 +84,7 @@ function rowIn(
 }
 
 /** The records that each chunk of the file completes. */
-async function* recordsOf(
+async function* parseRecords(
   source: Readable,
   onFault: (fault: Fault) => void,
 ): AsyncGenerator<readonly CsvRecord[]> {
@@ -87,7 +94,7 @@ async function* recordsOf(
     info: true,
     max_record_size: importedLineBytesMax,
     on_skip: (error) => {
-      if (error !== undefined) onFault(faultOf(error));
+      if (error !== undefined) onFault(readFault(error));
       return undefined;
     },
     record_delimiter: ['\n', '\r\n'],
@@ -112,7 +119,7 @@ async function* recordsOf(
   yield taken();
 }
 
-function faultOf({ message, lines, records }: CsvError): Fault {
+function readFault({ message, lines, records }: CsvError): Fault {
   return { records: Number(records), line: Number(lines), message };
 }
 

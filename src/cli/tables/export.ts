@@ -7,7 +7,7 @@ import type { JsonOption } from '../command.ts';
 import { hint, jsonLine, printResult } from '../output/print.ts';
 import { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
-import { type FileFormat, type Format, formatOf } from './item-file.ts';
+import { detectFormat, type FileFormat, type Format } from './item-file.ts';
 import { type UrlOption, withTables } from './open-tables.ts';
 import type { EncodedItems, ItemRead } from './table-access.ts';
 
@@ -18,7 +18,7 @@ interface ExportOptions extends JsonOption, UrlOption {
 
 /** `counterfoil tables export`: a file gets its name when it is complete. */
 export async function exportTable(table: string, file: string, options: ExportOptions): Promise<void> {
-  const format = formatOf(file, options.format);
+  const format = detectFormat(file, options.format);
   const isPipe = file === '-';
   if (!isPipe && options.force !== true && existsSync(file))
     throw new WorkFailed('file_exists', `${file} exists; --force replaces it`);
@@ -56,7 +56,7 @@ async function exportTo(
   const bar = new ProgressBar();
   let items = 0;
   async function* texts(): AsyncGenerator<string> {
-    for await (const encoded of format === 'csv' ? csvOf(read) : read.jsonLines()) {
+    for await (const encoded of format === 'csv' ? encodeCsv(read) : read.jsonLines()) {
       items += encoded.items;
       bar.show(items, read.count);
       if (encoded.text !== '') yield encoded.text;
@@ -77,7 +77,7 @@ async function exportTo(
 }
 
 /** Every field has quotes, so that no line feed, space or empty text is taken for something else. */
-async function* csvOf(read: ItemRead): AsyncGenerator<EncodedItems> {
+async function* encodeCsv(read: ItemRead): AsyncGenerator<EncodedItems> {
   const { stringify } = await import('csv-stringify/sync');
   const options = { columns: ['id', 'name'], quoted: true, quoted_empty: true };
   yield { text: stringify([], { ...options, header: true }), items: 0 };

@@ -5,7 +5,14 @@ import type { JsonOption } from '../command.ts';
 import { jsonLine, printResult } from '../output/print.ts';
 import { ProgressBar } from '../output/progress-bar.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
-import { type FieldNames, type FileFormat, type Format, formatOf, type Row, type Rows } from './item-file.ts';
+import {
+  detectFormat,
+  type FieldNames,
+  type FileFormat,
+  type Format,
+  type Row,
+  type Rows,
+} from './item-file.ts';
 import { jsonRows } from './json-rows.ts';
 import { type UrlOption, withTables } from './open-tables.ts';
 import { sortedRows } from './sorted-rows.ts';
@@ -23,11 +30,11 @@ interface ImportOptions extends JsonOption, UrlOption {
 /** `counterfoil tables import`. Throws UsageError, and WorkFailed with the line at fault. */
 export async function importTable(table: string, file: string, options: ImportOptions): Promise<void> {
   const { json, onConflict } = options;
-  const format = formatOf(file, options.format);
-  const names = fieldNamesOf(options.map);
+  const format = detectFormat(file, options.format);
+  const names = parseFieldNames(options.map);
   const report = new SkipReport(options.skipped);
   const { written, skipped } = await withTables(options, async (tables) => {
-    const target: Target = { tables, table, onConflict, nameOf: ({ line }) => `line ${line}` };
+    const target: Target = { tables, table, onConflict, describeRow: ({ line }) => `line ${line}` };
     const source = await openSource(file, format, names);
     const bar = new ProgressBar();
     const total = (done: number) => {
@@ -39,7 +46,7 @@ export async function importTable(table: string, file: string, options: ImportOp
     try {
       return await writeAll(target, rows, { bar, total, onSkipped: (skipped) => report.add(skipped) });
     } catch (error) {
-      throw error instanceof RowsNotWritten ? failureOf(error, file) : error;
+      throw error instanceof RowsNotWritten ? importFailure(error, file) : error;
     } finally {
       source.close();
       report.close();
@@ -49,7 +56,7 @@ export async function importTable(table: string, file: string, options: ImportOp
   printResult(json, { table, written, skipped }, `${written} items are written to ${table}${skips}`);
 }
 
-function failureOf(failure: RowsNotWritten, file: string): unknown {
+function importFailure(failure: RowsNotWritten, file: string): unknown {
   const { code } = failure.cause as NodeJS.ErrnoException;
   const isOfFile = code !== undefined && /^(ENOENT|EISDIR|EACCES|EIO|Z_[A-Z_]+)$/.test(code);
   if (!isOfFile) return failure.reported;
@@ -82,7 +89,7 @@ export async function openSource(
   const source = stream ?? process.stdin;
   const text = isCompressed ? unzipped(source) : source;
   return {
-    rows: format === 'csv' ? await csvRowsOf(text, names) : jsonRows(text, names),
+    rows: format === 'csv' ? await loadCsvRows(text, names) : jsonRows(text, names),
     share: () => (stream === undefined || !bytes ? undefined : stream.bytesRead / bytes),
     close: () => {
       text.destroy();
@@ -92,7 +99,7 @@ export async function openSource(
 }
 
 /** Parses `id=isbn,name=title`. Throws UsageError. */
-export function fieldNamesOf(map: string | undefined): FieldNames {
+export function parseFieldNames(map: string | undefined): FieldNames {
   const names = { id: 'id', name: 'name' };
   for (const pair of map?.split(',') ?? []) {
     const [, field, name] = /^(id|name)=(.+)$/s.exec(pair) ?? [];
@@ -104,7 +111,7 @@ export function fieldNamesOf(map: string | undefined): FieldNames {
 }
 
 /** Loads the parser only for the files that need it. */
-async function csvRowsOf(source: Readable, names: FieldNames): Promise<Rows> {
+async function loadCsvRows(source: Readable, names: FieldNames): Promise<Rows> {
   return (await import('./csv-rows.ts')).csvRows(source, names);
 }
 

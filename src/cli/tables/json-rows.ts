@@ -2,8 +2,15 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import { ServiceError } from '../../errors.ts';
 import { parseStrictText } from '../../strict-json.ts';
-import { importedLineBytesMax } from '../limits.ts';
-import { checkedRow, decodedUtf8, type FieldNames, type Row, type Rows, rejectedLine } from './item-file.ts';
+import {
+  checkedRow,
+  decodedUtf8,
+  type FieldNames,
+  importedLineBytesMax,
+  type Row,
+  type Rows,
+  rejectedLine,
+} from './item-file.ts';
 
 /** Some editors write it at the beginning of a file. */
 const byteOrderMark = /^\uFEFF/;
@@ -11,7 +18,7 @@ const byteOrderMark = /^\uFEFF/;
 /** The items of a JSON Lines file: an object on each line. */
 export async function* jsonRows(source: Readable, names: FieldNames): Rows {
   let line = 1;
-  for await (const lines of linesOf(source)) {
+  for await (const lines of readLines(source)) {
     const rows: Row[] = [];
     let failure: unknown;
     try {
@@ -63,7 +70,7 @@ function tooLong(line: number): Error {
  * The lines of each chunk; a line that is not UTF-8 stays bytes. Splits at line feeds alone: a JSON string may hold other
  * line separators of Unicode.
  */
-async function* linesOf(source: Readable): AsyncGenerator<readonly (string | Buffer)[]> {
+async function* readLines(source: Readable): AsyncGenerator<readonly (string | Buffer)[]> {
   let pieces: Buffer[] = [];
   let bytes = 0;
   let line = 1;

@@ -4,9 +4,12 @@ import type { Chunks } from '../../storage/engine.ts';
 import { groupsOf } from '../../storage/item-text.ts';
 import type { TableFacts, TableItem, Tables, TableWrite } from '../../tables/tables.ts';
 import { pages, withOpened } from '../command.ts';
-import { pageItems, storeBatchesAtOnce } from '../limits.ts';
 import { keepHeapSmall } from '../memory.ts';
 import type { EncodedItems, ItemRead, TableAccess } from './table-access.ts';
+import { pageItems } from './table-access.ts';
+
+/** Batches that an import writes to the store at once: they share flushes, and the writer never waits for the next ones. */
+const storeBatchesAtOnce = 64;
 
 /** The option of every command on tables. */
 export interface UrlOption {
@@ -43,7 +46,7 @@ class StoreTables implements TableAccess {
 
   async read(table: string): Promise<ItemRead> {
     const { count, chunks } = await this.#tables.read(table);
-    return { count, groups: () => groupsOf(chunks), jsonLines: () => linesOf(chunks) };
+    return { count, groups: () => groupsOf(chunks), jsonLines: () => encodeLines(chunks) };
   }
 
   batch(table: string, writes: readonly TableWrite[]): Promise<void> {
@@ -73,7 +76,7 @@ class StoreTables implements TableAccess {
 const between = '},{"id":';
 
 /** A scan has the items as JSON already. */
-async function* linesOf(chunks: Chunks): AsyncGenerator<EncodedItems> {
+async function* encodeLines(chunks: Chunks): AsyncGenerator<EncodedItems> {
   for await (const chunk of chunks) {
     const text = chunk.toString();
     const items = (text.startsWith(',') ? text.slice(1) : text).split(between);

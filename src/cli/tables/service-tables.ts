@@ -9,15 +9,23 @@ import {
 import { type ErrorCode, errorKinds, ServiceError } from '../../errors.ts';
 import { itemText } from '../../storage/item-text.ts';
 import type { TableFacts, TableWrite } from '../../tables/tables.ts';
-import {
-  pageItems,
-  serviceBatchesAtOnce,
-  servicePatienceMs,
-  serviceWaitMsMax,
-  serviceWaitMsMin,
-} from '../limits.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
-import { type EncodedItems, eachOf, existingItems, type ItemRead, type TableAccess } from './table-access.ts';
+import {
+  type EncodedItems,
+  existingItems,
+  type ItemRead,
+  lookUpEach,
+  pageItems,
+  type TableAccess,
+} from './table-access.ts';
+
+/** Batches that an import sends to a service at once: enough to share its flushes, few enough to leave it to others. */
+const serviceBatchesAtOnce = 8;
+/** How long a command repeats a request to a service that does not respond: a restart, or a deployment. */
+const retryMsMax = 120_000;
+/** The delay before it is repeated: doubled each time, from the minimum to the maximum. */
+const retryPauseMsMin = 250;
+const retryPauseMsMax = 5_000;
 
 const keyVariable = 'COUNTERFOIL_API_KEY';
 
@@ -32,7 +40,7 @@ export async function serviceTables(url: string): Promise<TableAccess> {
 class ServiceTables implements TableAccess {
   readonly batchesAtOnce = serviceBatchesAtOnce;
   readonly #client: Counterfoil;
-  readonly #patience = new Patience();
+  readonly #retry = new ServiceRetry();
 
   constructor(client: Counterfoil) {
     this.#client = client;
@@ -49,7 +57,7 @@ class ServiceTables implements TableAccess {
   async read(table: string): Promise<ItemRead> {
     const count = await this.#run(() => this.#client.table(table).count());
     const groups = () => this.#groups(table);
-    return { count, groups, jsonLines: () => linesOf(groups()) };
+    return { count, groups, jsonLines: () => encodeLines(groups()) };
   }
 
   /** A response that was lost is found out by the next one: a batch is made whole or not at all. */
@@ -112,12 +120,12 @@ class ServiceTables implements TableAccess {
     const ids = items.map(({ id }) => id);
     const isIn = (found: ReadonlyMap<string, string>) =>
       items.every(({ id, name }) => found.get(id) === name);
-    return isIn(await existingItems(this, table, ids)) || isIn(await eachOf(this, table, ids));
+    return isIn(await existingItems(this, table, ids)) || isIn(await lookUpEach(this, table, ids));
   }
 
   async #run<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
-      return await this.#patience.run(work);
+      return await this.#retry.run(work);
     } catch (error) {
       throw error instanceof CounterfoilError ? commandError(error) : error;
     }
@@ -127,7 +135,7 @@ class ServiceTables implements TableAccess {
 /** Items that are written to a file at once. */
 const groupItems = 1_000;
 
-async function* linesOf(groups: AsyncIterable<readonly Item[]>): AsyncGenerator<EncodedItems> {
+async function* encodeLines(groups: AsyncIterable<readonly Item[]>): AsyncGenerator<EncodedItems> {
   for await (const group of groups) {
     let text = '';
     for (const { id, name } of group) text += `${itemText(id, name)}\n`;
@@ -135,8 +143,8 @@ async function* linesOf(groups: AsyncIterable<readonly Item[]>): AsyncGenerator<
   }
 }
 
-/** A service or a network may be gone for a while; what is sent again must be safe to execute twice. */
-const passing: ReadonlySet<string> = new Set([
+/** A service or a network may be away for a while. A request that is sent again must be safe to execute twice. */
+const temporaryCodes: ReadonlySet<string> = new Set([
   'connection_failed',
   'network_error',
   'timeout',
@@ -147,14 +155,14 @@ const passing: ReadonlySet<string> = new Set([
   'unavailable',
 ]);
 
-/** Repeats requests to a service until they succeed, at the pace of `Retry-After`. */
-export class Patience {
-  /** Before it, the address is more likely wrong than the service away. */
+/** Retries requests to a service until they succeed, and waits for `Retry-After`. */
+export class ServiceRetry {
+  /** Before the first success, the address is more likely wrong than the service away. */
   #hasSucceeded = false;
 
-  /** Throws the last error when it is not passing, or after `servicePatienceMs` without a response of the service. */
+  /** Throws the last error when it is not temporary, or after `retryMsMax` without a response of the service. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    let until = performance.now() + servicePatienceMs;
+    let until = performance.now() + retryMsMax;
     for (let attempt = 0; ; attempt++) {
       try {
         const result = await work();
@@ -162,9 +170,9 @@ export class Patience {
         return result;
       } catch (error) {
         const { code, status } = error as CounterfoilError;
-        if (status === 429) until = performance.now() + servicePatienceMs;
-        const isAway = passing.has(code) && (this.#hasSucceeded || code !== 'connection_failed');
-        const waitMs = waitBefore(attempt, error as CounterfoilError);
+        if (status === 429) until = performance.now() + retryMsMax;
+        const isAway = temporaryCodes.has(code) && (this.#hasSucceeded || code !== 'connection_failed');
+        const waitMs = retryPauseMs(attempt, error as CounterfoilError);
         if (!isAway || performance.now() + waitMs > until) throw error;
         await sleep(waitMs);
       }
@@ -173,8 +181,8 @@ export class Patience {
 }
 
 /** At least `Retry-After`. Half of the rest is random, so that several batches do not come back at once. */
-function waitBefore(attempt: number, { headers }: CounterfoilError): number {
-  const doubled = Math.min(serviceWaitMsMin * 2 ** attempt, serviceWaitMsMax);
+function retryPauseMs(attempt: number, { headers }: CounterfoilError): number {
+  const doubled = Math.min(retryPauseMsMin * 2 ** attempt, retryPauseMsMax);
   const seconds = Number(headers?.get('retry-after') ?? 0) || 0;
   return seconds * 1_000 + doubled * (0.5 + Math.random() / 2);
 }

@@ -1,9 +1,13 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sortedBytesMax, sortedRowBytes } from '../limits.ts';
 import { WorkFailed } from '../problems.ts';
 import type { Row, Rows } from './item-file.ts';
+
+/** Bytes of rows that an import sorts in the memory; more rows go to a temporary file, in pieces of this size. */
+const sortedBytesMax = 24 * 1024 * 1024;
+/** What a row takes in the memory beside its strings. */
+const sortedRowBytes = 150;
 
 /** Rows that are written at once. */
 const groupRows = 1_000;

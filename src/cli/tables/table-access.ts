@@ -1,5 +1,8 @@
 import type { TableFacts, TableItem, TableWrite } from '../../tables/tables.ts';
 
+/** Items of a page in which an import looks for the items of a batch: twice as many, for those in between. */
+export const pageItems = 200;
+
 /**
  * The tables that a command works on: those of the settings' store, or with `--url` those of a running service. Methods throw
  * the ServiceErrors of the domain, and WorkFailed when a service cannot be reached.
@@ -60,12 +63,12 @@ export async function existingItems(
   let [before, pages] = [first, 0];
   for await (const page of tables.pages(table, first)) {
     for (const { id, name } of page) {
-      if (compareIds(before, id) >= 0) return eachOf(tables, table, ids);
+      if (compareIds(before, id) >= 0) return lookUpEach(tables, table, ids);
       found.set(id, name);
       before = id;
     }
     if (compareIds(before, last) >= 0) break;
-    if (++pages === pagesMax) return eachOf(tables, table, ids);
+    if (++pages === pagesMax) return lookUpEach(tables, table, ids);
   }
   const item = await tables.find(table, first);
   if (item !== undefined) found.set(first, item.name);
@@ -73,7 +76,7 @@ export async function existingItems(
 }
 
 /** The same by a look-up of each item, whatever order the table has. */
-export async function eachOf(
+export async function lookUpEach(
   tables: Pick<TableAccess, 'find'>,
   table: string,
   ids: readonly string[],

@@ -1,10 +1,14 @@
 import { commitWritesMax } from '../../storage/limits.ts';
 import type { TableItem } from '../../tables/tables.ts';
-import { importedBatchBytesMax, importedBytesAtOnceMax } from '../limits.ts';
 import type { ProgressBar } from '../output/progress-bar.ts';
 import { WorkFailed } from '../problems.ts';
 import type { Row, Rows } from './item-file.ts';
 import { type Target, writeRows } from './write-rows.ts';
+
+/** Bytes of the items of one batch: a service accepts bodies of 1 MiB. */
+const importedBatchBytesMax = 1_000_000;
+/** Bytes of all batches that are being written: large items must not fill the memory. */
+const importedBytesAtOnceMax = 8 * 1024 * 1024;
 
 interface Written {
   readonly written: number;
@@ -59,7 +63,7 @@ export async function writeAll(
     bar.show(done, total(done));
   });
   try {
-    for await (const batch of batchesOf(rows)) await queue.add(batch);
+    for await (const batch of splitIntoBatches(rows)) await queue.add(batch);
     await queue.end();
     return counts;
   } catch (error) {
@@ -83,7 +87,7 @@ export interface RowBatch {
 }
 
 /** The rows in batches that fit into one commit, and into the body of one request. */
-async function* batchesOf(groups: Rows): AsyncGenerator<RowBatch> {
+async function* splitIntoBatches(groups: Rows): AsyncGenerator<RowBatch> {
   let rows: Row[] = [];
   let ids = new Set<string>();
   let bytes = 0;
@@ -91,7 +95,7 @@ async function* batchesOf(groups: Rows): AsyncGenerator<RowBatch> {
   try {
     for await (const group of groups) {
       for (const row of group) {
-        const rowBytes = bytesOf(row.item);
+        const rowBytes = estimatedBytes(row.item);
         const isFull = rows.length === commitWritesMax || bytes + rowBytes > importedBatchBytesMax;
         if (rows.length > 0 && (isFull || ids.has(row.item.id))) {
           yield { rows, ids, bytes };
@@ -119,7 +123,7 @@ const escapedBytesMax = 6;
 /** Measuring a longer item costs little beside sending it. */
 const estimatedCharactersMax = 1_000;
 
-function bytesOf(item: TableItem): number {
+function estimatedBytes(item: TableItem): number {
   const characters = item.id.length + item.name.length;
   if (characters <= estimatedCharactersMax) return frameBytes + characters * escapedBytesMax;
   return frameBytes + Buffer.byteLength(JSON.stringify(item));

@@ -2,7 +2,7 @@ import { ServiceError } from '../../errors.ts';
 import { WorkFailed } from '../problems.ts';
 import type { Row } from './item-file.ts';
 import type { TableAccess } from './table-access.ts';
-import { eachOf, existingItems } from './table-access.ts';
+import { existingItems, lookUpEach } from './table-access.ts';
 
 export type OnConflict = 'fail' | 'skip' | 'replace';
 
@@ -11,7 +11,7 @@ export interface Target {
   readonly table: string;
   readonly onConflict: OnConflict;
   /** How messages name a row: `line 5`. */
-  readonly nameOf: (row: Row) => string;
+  readonly describeRow: (row: Row) => string;
 }
 
 /** Writes the rows of a batch in one commit. @returns those that were skipped. Throws WorkFailed with the line at fault. */
@@ -28,9 +28,9 @@ export async function writeRows(target: Target, rows: readonly Row[]): Promise<r
       break;
     } catch (error) {
       if (!isConflict(error)) throw error;
-      const missing = await missingOf(target, left, existingItems);
+      const missing = await missingRows(target, left, existingItems);
       // The table has at least one of them.
-      left = missing.length < left.length ? missing : await missingOf(target, left, eachOf);
+      left = missing.length < left.length ? missing : await missingRows(target, left, lookUpEach);
     }
   }
   const written = new Set(left);
@@ -38,23 +38,26 @@ export async function writeRows(target: Target, rows: readonly Row[]): Promise<r
 }
 
 /** The line at fault is in the error, and the error of the table in its cause. */
-async function write({ tables, table, onConflict, nameOf }: Target, rows: readonly Row[]): Promise<void> {
+async function write(
+  { tables, table, onConflict, describeRow }: Target,
+  rows: readonly Row[],
+): Promise<void> {
   const writes = rows.map(({ item }) => (onConflict === 'replace' ? { put: item } : { create: item }));
   try {
     await tables.batch(table, writes);
   } catch (error) {
-    throw error instanceof ServiceError ? ofRow(error, rows, nameOf) : error;
+    throw error instanceof ServiceError ? ofRow(error, rows, describeRow) : error;
   }
 }
 
 /** The error of a batch names the write; the message names the row instead. */
-function ofRow(error: ServiceError, rows: readonly Row[], nameOf: Target['nameOf']): Error {
+function ofRow(error: ServiceError, rows: readonly Row[], describeRow: Target['describeRow']): Error {
   const [, index, reason = error.message] = /^Write (\d+): (.*)$/s.exec(error.message) ?? [];
   // A body with one item can be too large only because of it.
   const isOfOnly = error.code === 'body_too_large' && rows.length === 1;
   const row = rows[isOfOnly ? 0 : Number(index)];
   if (row === undefined) return error;
-  const rejected = new WorkFailed('line_rejected', `${nameOf(row)}: ${reason}`);
+  const rejected = new WorkFailed('line_rejected', `${describeRow(row)}: ${reason}`);
   rejected.cause = error;
   return rejected;
 }
@@ -64,7 +67,7 @@ function isConflict(error: unknown): boolean {
 }
 
 /** Rows whose items the table lacks. */
-async function missingOf(
+async function missingRows(
   { tables, table }: Target,
   rows: readonly Row[],
   look: typeof existingItems,

@@ -9,7 +9,7 @@ import {
   requestText,
 } from '../processor.ts';
 import type { Succeeded } from '../reports.ts';
-import { declined, inTime, outcomeInTime, rejectedCharge } from '../sending/outcomes.ts';
+import { declined, inTime, rejectedCharge } from '../sending/outcomes.ts';
 import type { Sends } from '../sending/send-once.ts';
 import { amountProblem, isoAmount, stripeAmount } from './amount.ts';
 import { errorDetail, isDefiniteRejection, isServerError, wasTurnedAway } from './errors.ts';
