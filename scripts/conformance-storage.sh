@@ -8,12 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
-node --test --test-concurrency=1 \
-  test/conformance/slow-opening.conformance.ts \
-  test/conformance/dead-writer.conformance.ts \
-  test/conformance/killed-rotation.conformance.ts \
-  test/conformance/power-cut.conformance.ts \
-  test/conformance/power-cut-backup.conformance.ts \
-  test/conformance/power-cut-tools.conformance.ts \
-  test/conformance/disk-full.conformance.ts \
-  test/conformance/flush-fails.conformance.ts
+# Most of their time is waits for disks.
+node --test --test-concurrency=3 \
+  test/conformance/{power-cut,power-cut-backup,power-cut-tools,disk-full,flush-fails}.conformance.ts \
+  test/conformance/{killed-rotation,slow-opening,dead-writer}.conformance.ts

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs all parts of the conformance tests, even if one fails. Each part reports what it needs. Parts that wait for disks
-# or for Java run at the same time, and their output is printed when they have ended. The last part measures, so it runs
-# alone.
+# Runs all parts of the conformance tests, even if one fails. Each part reports what it needs. Most parts wait for disks, for
+# Java or for installations: they run at the same time, and their output is printed when they have ended. The last part
+# measures, so it runs alone.
 set -uo pipefail
 cd "$(dirname "$0")"
 
@@ -25,8 +25,7 @@ together() { # parts
   done
 }
 
-together stripe dynamodb storage s3
-together inputs schemathesis stops openapi
+together storage dynamodb schemathesis s3 stripe openapi proxies
 together attacks
 [ ${#failed[@]} -eq 0 ] && exit
 echo "conformance: failed in ${failed[*]}" >&2

@@ -6,12 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { chromium } from 'playwright-core';
 import { startServiceWithKeys } from '../support/access/keys.ts';
+import { newBrowser } from '../support/browser.ts';
 import { startTestService } from '../support/service.ts';
 import { startSignIn } from '../support/sign-in/signing-in.ts';
-
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 /** An app on another origin than the service, which serves the built client. */
 async function startApp(t: TestContext): Promise<string> {
@@ -33,12 +31,6 @@ async function startApp(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function openBrowser(t: TestContext) {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  t.after(() => browser.close());
-  return browser.newContext();
-}
-
 /** The beginning of every script in a page. */
 const imports = "const { Counterfoil } = await import('/client/index.js');";
 const script = (text: string) => `(async () => { ${imports} ${text} })()`;
@@ -46,7 +38,7 @@ const script = (text: string) => `(async () => { ${imports} ${text} })()`;
 test('uses tables and pays from a page of another origin', async (t) => {
   const app = await startApp(t);
   const { origin } = await startTestService(t, { env: { COUNTERFOIL_CORS_ORIGINS: app } });
-  const page = await (await openBrowser(t)).newPage();
+  const page = await (await newBrowser(t)).newPage();
   await page.goto(app);
   const result = await page.evaluate(
     script(`
@@ -68,7 +60,7 @@ test('a page with a publishable key reads its payment with the client secret', a
   const app = await startApp(t);
   const shop = { kind: 'publishable', scopes: ['payments:create'], origins: [app] } as const;
   const { service, keys } = await startServiceWithKeys(t, { shop });
-  const page = await (await openBrowser(t)).newPage();
+  const page = await (await newBrowser(t)).newPage();
   await page.goto(app);
   const found = await page.evaluate(
     script(`
@@ -91,7 +83,7 @@ test('signs in with PKCE, and refreshes once for two tabs', async (t) => {
     env: { COUNTERFOIL_CORS_ORIGINS: app },
     fields: { return_urls: [returnUrl] },
   });
-  const context = await openBrowser(t);
+  const context = await newBrowser(t);
   const page = await context.newPage();
   const client = `new Counterfoil({ url: '${service.origin}', storage: localStorage })`;
   await page.goto(app);

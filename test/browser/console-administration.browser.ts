@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { audited } from '../../src/audit/audit.ts';
 import { idWithin, newKey } from '../support/access/keys.ts';
+import { look } from '../support/browser.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { enterKey } from '../support/console/sign-in.ts';
 import { newDataFolder, openStoreOf, startTestService } from '../support/service.ts';
 

@@ -3,9 +3,9 @@ import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startIdentityProvider } from '../../examples/support/identity-provider.ts';
 import { bearing, startServiceWithKeys } from '../support/access/keys.ts';
+import { look } from '../support/browser.ts';
 import { addAdministrator, approve, removeAdministrator } from '../support/console/administrators.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { freePort } from '../support/http/ports.ts';
 import { credentials } from '../support/sign-in/signing-in.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { renameSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { newKey } from '../support/access/keys.ts';
+import { look } from '../support/browser.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { enterKey } from '../support/console/sign-in.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
 

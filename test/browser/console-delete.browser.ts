@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { startServiceWithKeys } from '../support/access/keys.ts';
+import { look } from '../support/browser.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { fill, items } from '../support/tables/filled-tables.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startServiceWithKeys } from '../support/access/keys.ts';
+import { look } from '../support/browser.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { signIn, startSignIn } from '../support/sign-in/signing-in.ts';
 
 const shop = '/v3/service/auth/oidc/shop';

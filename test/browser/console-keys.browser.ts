@@ -3,11 +3,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { bearing, keyRequest, startServiceWithKeys, withKeys } from '../support/access/keys.ts';
+import { look } from '../support/browser.ts';
 import { runCommand } from '../support/command.ts';
-import { heapHas } from '../support/console/heap.ts';
 import { naughtyStrings } from '../support/console/naughty-strings.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { readPath } from '../support/http/documented-operations.ts';
 import { startTestService } from '../support/service.ts';
 
@@ -273,3 +272,20 @@ test('shows hostile names as they are', async (t) => {
   const headings = await page.locator('h3').evaluateAll((all) => all.map(({ textContent }) => textContent));
   assert.deepEqual(headings.sort(), ['admin', ...names].sort());
 });
+
+/** Whether a text is in the memory of a page's scripts, after unused memory has been collected. */
+async function heapHas(page: Page, text: string): Promise<boolean> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    await session.send('HeapProfiler.enable');
+    await session.send('HeapProfiler.collectGarbage');
+    let snapshot = '';
+    session.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => {
+      snapshot += chunk;
+    });
+    await session.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
+    return snapshot.includes(text);
+  } finally {
+    await session.detach();
+  }
+}

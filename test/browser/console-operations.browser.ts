@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { look } from '../support/browser.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { startTestService } from '../support/service.ts';
 import { signIn, startSignIn } from '../support/sign-in/signing-in.ts';
 

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { clockDifferenceMs } from '../../console/src/limits.ts';
 import { findPayment, replaced } from '../../src/payments/payment-store.ts';
+import { look } from '../support/browser.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { naughtyStrings } from '../support/console/naughty-strings.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { writeSettings } from '../support/payments/settings-file.ts';
 import { newDataFolder, openStoreOf, startTestService, type TestService } from '../support/service.ts';
 

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { look } from '../support/browser.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
 import { naughtyStrings } from '../support/console/naughty-strings.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
-import { look } from '../support/console/pictures.ts';
 import { startTestService } from '../support/service.ts';
 import { byIdBytes, fill, items } from '../support/tables/filled-tables.ts';
 

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
+import { look, newBrowser } from '../support/browser.ts';
 import { givenUpMs } from '../support/busy-machine.ts';
-
-/** The folder of a run's screenshots. */
-const pictures = process.env.PICTURES ?? join(tmpdir(), 'counterfoil-pictures');
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 const paid = 'Card that is charged';
 const withoutFunds = 'Card without funds';
@@ -29,13 +25,13 @@ test('sells a seat once at the price of the shop, and again after a refund on th
   await signIn(page, 'Ursula');
 
   await page.getByRole('radio', { name: 'A1 €40.00' }).check();
-  await look(page, 'shop-1-seat');
+  await look(page, 'shop-1-seat', { fullPage: true });
   assert.deepEqual(await chargeOneCent(page, 'A1'), [400, 'amount_mismatch', 4_000]);
   await buy(page, 'A1', paid);
   await shows(page, 'You have seat A1.');
   const id = await ticketOf(page, 'A1', '€40.00');
   await seatIs(page, 'A1', 'taken');
-  await look(page, 'shop-2-ticket');
+  await look(page, 'shop-2-ticket', { fullPage: true });
   await page.reload();
   assert.equal(await ticketOf(page, 'A1', '€40.00'), id, 'the page reads the payment again');
 
@@ -75,7 +71,7 @@ test('the bank approves or declines, and the page shows which when the buyer is 
   await buy(page, 'B1', asking);
   await page.getByRole('heading', { name: 'Confirm your payment' }).waitFor();
   assert.notEqual(new URL(page.url()).origin, origin);
-  await look(page, 'shop-3-bank');
+  await look(page, 'shop-3-bank', { fullPage: true });
   await page.getByRole('button', { name: 'Decline' }).click();
   await shows(page, /^Your card was declined: .+ Nothing was charged, and seat B1 is free\.$/);
   assert.equal(page.url(), `${origin}/`);
@@ -96,7 +92,7 @@ test('the bank approves or declines, and the page shows which when the buyer is 
   await ticketOf(page, 'B1', '€25.00');
   assert.equal(page.url(), `${origin}/`);
   await page.emulateMedia({ colorScheme: 'dark' });
-  await look(page, 'shop-4-ticket-dark');
+  await look(page, 'shop-4-ticket-dark', { fullPage: true });
   assert.deepEqual(violations, []);
 });
 
@@ -162,15 +158,8 @@ function chargeOneCent(page: Page, seat: string): Promise<unknown> {
   })()`);
 }
 
-async function look(page: Page, name: string): Promise<void> {
-  mkdirSync(pictures, { recursive: true });
-  await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
-}
-
 /** Starts the shop as a reader would. */
 async function startShop(t: TestContext) {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  t.after(() => browser.close());
   const child = spawn(process.execPath, ['examples/shop/server.ts'], {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -192,7 +181,7 @@ async function startShop(t: TestContext) {
   assert.ok(origin !== undefined, 'the example started');
   return {
     origin,
-    openPage: () => openPage(browser),
+    openPage: () => openPage(t),
     refundCommand: (id: string) => shell(command.replace('pay_…', id)),
     /** The ids of all payments. */
     payments: async () => {
@@ -203,8 +192,8 @@ async function startShop(t: TestContext) {
 }
 
 /** A buyer of their own: a new session, and the violations of the Content Security Policy. */
-async function openPage(browser: Browser) {
-  const page = await (await browser.newContext({ viewport: { width: 800, height: 700 } })).newPage();
+async function openPage(t: TestContext) {
+  const page = await (await newBrowser(t, { viewport: { width: 800, height: 700 } })).newPage();
   page.setDefaultTimeout(givenUpMs);
   const violations: string[] = [];
   page.on('console', (message) => {

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
-
-/** The folder of a run's screenshots. */
-const pictures = process.env.PICTURES ?? join(tmpdir(), 'counterfoil-pictures');
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+import type { BrowserContext, Page } from 'playwright-core';
+import { look, newBrowser } from '../support/browser.ts';
 
 test('signs in, gives consent, returns, shows the name and signs out, in a real browser', async (t) => {
   const { origin, page, context } = await start(t);
@@ -99,11 +93,6 @@ async function signIn(page: Page, name: string, { isAtProvider = false } = {}): 
   await page.getByText(`Signed in as ${name}.`).waitFor();
 }
 
-async function look(page: Page, name: string): Promise<void> {
-  mkdirSync(pictures, { recursive: true });
-  await page.screenshot({ path: join(pictures, `${name}.png`) });
-}
-
 /** Starts the example as a reader would, and an empty browser. */
 async function start(t: TestContext): Promise<{ origin: string; page: Page; context: BrowserContext }> {
   const child = spawn(process.execPath, ['examples/sign-in/server.ts'], {
@@ -114,9 +103,7 @@ async function start(t: TestContext): Promise<{ origin: string; page: Page; cont
     child.kill();
     await once(child, 'exit');
   });
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  t.after(() => browser.close());
-  const context = await browser.newContext({ viewport: { width: 800, height: 600 } });
+  const context = await newBrowser(t, { viewport: { width: 800, height: 600 } });
   for await (const line of createInterface({ input: child.stdout })) {
     const origin = /Open (http:\/\/[\d.:]+)\//.exec(line)?.[1];
     if (origin !== undefined) return { origin, page: await context.newPage(), context };

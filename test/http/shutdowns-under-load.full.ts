@@ -7,8 +7,7 @@ import { create, payment, readPath } from '../support/http/documented-operations
 import { startLedgerProcess } from '../support/ledger/ledger-process.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 
-/** The conformance run sets a higher number. */
-const shutdowns = Number(process.env.STOPS ?? count({ short: 4, long: 1_000 }));
+const shutdowns = count({ short: 10, long: 1_000 });
 const callers = 12;
 const shutdownMsMax = 10_000;
 /** Responses before each shutdown, so that the service is under load then. */

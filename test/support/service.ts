@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -145,20 +145,63 @@ async function neededKey(settings: Settings, data: string): Promise<string | und
 }
 
 async function hasKey(data: string): Promise<boolean> {
-  const engine = await openStoreOf(data);
-  try {
-    return (await new ApiKeys(engine, 'cli').list()).length > 0;
-  } finally {
-    await engine.close();
-  }
+  if (dynamo === undefined && !existsSync(data)) return false;
+  return onStore(data, async (engine) => (await new ApiKeys(engine, 'cli').list()).length > 0);
 }
 
 /** Creates an admin key. Its name is always the same, so it takes over the idempotency keys of an earlier service. */
-export async function adminKey(data: string): Promise<string> {
-  const engine = await openStoreOf(data);
-  try {
+export function adminKey(data: string): Promise<string> {
+  return onNewStore(data, 'an admin key', async (engine) => {
     const keys = new ApiKeys(engine, 'cli');
     return (await keys.create({ kind: 'secret', name: 'test admin', scopes: ['admin'] })).text;
+  });
+}
+
+interface Template<Result> {
+  readonly folder: string;
+  readonly result: Result;
+}
+
+const templates = new Map<string, Promise<Template<unknown>>>();
+const templateFolders: string[] = [];
+process.once('exit', () => {
+  for (const folder of templateFolders) rmSync(folder, { recursive: true, force: true });
+});
+
+/**
+ * Does some work on the store of a folder. For a new folder the work is done once per process, on a template that is copied: a file is
+ * copied sooner than a store is opened.
+ *
+ * @param what the same text for the same work
+ */
+export async function onNewStore<Result>(
+  data: string,
+  what: string,
+  work: (engine: Engine) => Promise<Result>,
+): Promise<Result> {
+  if (dynamo !== undefined || existsSync(data)) return onStore(data, work);
+  const known = templates.get(what) ?? newTemplate(work);
+  templates.set(what, known);
+  const { folder, result } = (await known) as Template<Result>;
+  cpSync(folder, data, { recursive: true });
+  return result;
+}
+
+async function newTemplate<Result>(work: (engine: Engine) => Promise<Result>): Promise<Template<Result>> {
+  const parent = mkdtempSync(join(tmpdir(), 'counterfoil-template-'));
+  templateFolders.push(parent);
+  const folder = join(parent, 'data');
+  return { folder, result: await onStore(folder, work) };
+}
+
+/** Does some work on the store of a folder that this process does not have open. */
+export async function onStore<Result>(
+  data: string,
+  work: (engine: Engine) => Promise<Result>,
+): Promise<Result> {
+  const engine = await openStoreOf(data);
+  try {
+    return await work(engine);
   } finally {
     await engine.close();
   }
@@ -166,7 +209,7 @@ export async function adminKey(data: string): Promise<string> {
 
 const endings = new WeakMap<TestContext, (() => unknown)[]>();
 
-/** Runs the cleanups of a test, the last one first: a service stops before its folder is removed. */
+/** Runs the cleanups of a test, the last one first. */
 function atEnd(t: TestContext, undo: () => unknown): void {
   const undone = endings.get(t);
   if (undone !== undefined) {
@@ -183,7 +226,8 @@ function atEnd(t: TestContext, undo: () => unknown): void {
 /** A data folder. It and the key file next to it are removed after the test. */
 export function newDataFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'counterfoil-test-'));
-  atEnd(t, () => rmSync(folder, { recursive: true, force: true }));
+  // A hook that a hook registers runs last: the stores in the folder are closed by then. A writer that finds no folder ends the process.
+  atEnd(t, () => t.after(() => rmSync(folder, { recursive: true, force: true })));
   return join(folder, 'data');
 }
 

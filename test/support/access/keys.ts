@@ -6,7 +6,8 @@ import { payerPrice } from '../payments/payer-price.ts';
 import { writeSettings } from '../payments/settings-file.ts';
 import {
   newDataFolder,
-  openStoreOf,
+  onNewStore,
+  onStore,
   startTestService,
   type TestService,
   type TestServiceOptions,
@@ -25,17 +26,26 @@ export async function withKeys<Result>(
   work: (keys: ApiKeys) => Promise<Result>,
   now?: () => number,
 ): Promise<Result> {
-  const engine = await openStoreOf(data);
-  try {
-    return await work(new ApiKeys(engine, 'cli', now));
-  } finally {
-    await engine.close();
-  }
+  return onStore(data, (engine) => work(new ApiKeys(engine, 'cli', now)));
+}
+
+/** The texts of new keys, by the names of their requests. */
+function newKeys<Name extends string>(
+  data: string,
+  requests: Readonly<Record<Name, Partial<CreateKeyRequest>>>,
+): Promise<Readonly<Record<Name, string>>> {
+  return onNewStore(data, JSON.stringify(requests), async (engine) => {
+    const keys = new ApiKeys(engine, 'cli');
+    const texts: [string, string][] = [];
+    for (const [name, fields] of Object.entries<Partial<CreateKeyRequest>>(requests))
+      texts.push([name, (await keys.create(keyRequest({ name, ...fields }))).text]);
+    return Object.fromEntries(texts) as Record<Name, string>;
+  });
 }
 
 /** The text of a new key. */
 export async function newKey(data: string, fields: Partial<CreateKeyRequest> = {}): Promise<string> {
-  return withKeys(data, async (keys) => (await keys.create(keyRequest(fields))).text);
+  return (await newKeys(data, { test: fields })).test;
 }
 
 /** The id within a key. */
@@ -57,13 +67,7 @@ export async function startServiceWithKeys<Name extends string>(
   options: TestServiceOptions = {},
 ): Promise<{ readonly service: TestService; readonly keys: Readonly<Record<Name, string>> }> {
   const data = newDataFolder(t);
-  const made = await withKeys(data, async (keys) => {
-    const texts: [string, string][] = [];
-    for (const [name, fields] of Object.entries<Partial<CreateKeyRequest>>(requests)) {
-      texts.push([name, (await keys.create(keyRequest({ name, ...fields }))).text]);
-    }
-    return Object.fromEntries(texts) as Record<Name, string>;
-  });
+  const made = await newKeys(data, requests);
   const isForPages = Object.values<Partial<CreateKeyRequest>>(requests).some(
     ({ kind }) => kind === 'publishable',
   );

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { TestContext } from 'node:test';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
+import { newBrowser } from '../browser.ts';
 import { givenUpMs } from '../busy-machine.ts';
 
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const axeText = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export interface ConsoleWindow {
@@ -26,8 +26,7 @@ export async function openWindow(
   origin: string,
   { others = [] }: { readonly others?: readonly string[] } = {},
 ): Promise<ConsoleWindow> {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-  const context = await browser.newContext({ viewport: { width: 1100, height: 700 }, locale: 'en-US' });
+  const context = await newBrowser(t, { viewport: { width: 1100, height: 700 }, locale: 'en-US' });
   context.setDefaultTimeout(givenUpMs);
   const faults: string[] = [];
   const isOther = (url: string) => URL.canParse(url) && others.includes(new URL(url).origin);
@@ -51,10 +50,7 @@ export async function openWindow(
     content: `document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
       console.error('policy ' + violatedDirective + ' ' + blockedURI))`,
   });
-  t.after(async () => {
-    await browser.close();
-    assert.deepEqual(faults, []);
-  });
+  t.after(() => assert.deepEqual(faults, []));
   return { context, openPage: () => context.newPage(), faults };
 }
 
