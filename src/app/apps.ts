@@ -46,16 +46,24 @@ export async function openApps(
   listeners: Listeners,
   context: AppContext,
 ): Promise<readonly HttpApp[]> {
-  const { docs, publicUrl: origin } = settings;
-  const open = (listener: Listener, routes: readonly Routes[], paths: Documented['paths'], at = origin) => {
+  const { docs, publicUrl } = settings;
+  const { log, metrics, isStopping, access, checkReady, metricsText } = context;
+  const open = (
+    listener: Listener,
+    families: readonly Routes[],
+    paths: Documented['paths'],
+    origin = publicUrl,
+  ): Promise<HttpApp> => {
     const documented = docs === 'on' ? { version, paths } : undefined;
-    const hasConsole = context.access.console !== undefined && listener === listeners.main;
-    const start = startPageRoutes({ origin: at, documented, hasConsole });
-    return openOn(listener, [...routes, start], settings, context);
+    const hasConsole = access.console !== undefined && listener === listeners.main;
+    const start = startPageRoutes({ origin, documented, hasConsole });
+    const described = [...families, start, healthRoutes(checkReady, metricsText)];
+    const routes = docs === 'on' ? [...described, documentationRoutes(version, described)] : described;
+    return openApp(listener, { log, metrics, ...access, isStopping, routes });
   };
-  const main = [...mainRoutes(settings, context), ...pageRoutes(settings, listeners, context)];
+  const main = [...mainRoutes(settings, context), ...consolePages(settings, listeners, context)];
   const payments = paymentsRoutes(settings, context);
-  const { ofMain, ofPayments } = pathsOf(settings);
+  const { ofMain, ofPayments } = operationPaths(settings);
   if (!listeners.areSeparate)
     return [await open(listeners.main, [...payments, ...main], { ...ofMain, ...ofPayments })];
   return [
@@ -66,7 +74,7 @@ export async function openApps(
 }
 
 /** Where the paths of the operations begin, on each listener. */
-function pathsOf({ basePath, payments }: Settings) {
+function operationPaths({ basePath, payments }: Settings) {
   return {
     ofMain: { tables: `${basePath}/v3/table`, sign_in: `${basePath}/v3/auth` },
     ofPayments: { payments: `${payments.basePath}/stage/payment` },
@@ -76,15 +84,11 @@ function pathsOf({ basePath, payments }: Settings) {
 function mainRoutes({ basePath, tables }: Settings, context: AppContext): readonly Routes[] {
   const { domains, access, backups, examine, log, now } = context;
   const { signIn } = domains;
+  const { authorizer } = access;
   return [
     tableRoutes(domains.tables, basePath, tables.aliases),
     integrationRoutes(signIn),
-    signInRoutes(
-      signIn,
-      log,
-      (request) => access.authorizer.takeSignIn(request, now()),
-      access.console?.cookies,
-    ),
+    signInRoutes(signIn, log, (request) => authorizer.takeSignIn(request, now()), access.console?.cookies),
     sessionRoutes(signIn),
     tokenRoutes(signIn),
     userRoutes(signIn),
@@ -97,7 +101,7 @@ function mainRoutes({ basePath, tables }: Settings, context: AppContext): readon
 }
 
 /** The console, on the main listener; none if the settings turn it off. */
-function pageRoutes(settings: Settings, listeners: Listeners, context: AppContext): readonly Routes[] {
+function consolePages(settings: Settings, listeners: Listeners, context: AppContext): readonly Routes[] {
   const { access, domains, log } = context;
   const { signIn } = domains;
   const { console: callers, authorizer: counts, isOpen, administrators, signIns } = access;
@@ -124,20 +128,4 @@ function paymentsRoutes(settings: Settings, { domains, access }: AppContext): re
     paymentRoutes(payments, basePath, access.authorizer),
     ...(challenges === undefined ? [] : [challengeRoutes(challenges, basePath)]),
   ];
-}
-
-async function openOn(
-  listener: Listener,
-  routes: readonly Routes[],
-  { docs }: Settings,
-  { log, metrics, isStopping, access, checkReady, metricsText }: AppContext,
-): Promise<HttpApp> {
-  const described = [...routes, healthRoutes(checkReady, metricsText)];
-  return openApp(listener, {
-    log,
-    metrics,
-    ...access,
-    isStopping,
-    routes: docs === 'on' ? [...described, documentationRoutes(version, described)] : described,
-  });
 }
