@@ -2,7 +2,7 @@ import { digest } from '../random.ts';
 import type { Engine, Write } from '../storage/engine.ts';
 import { Records } from '../storage/records.ts';
 import { endingsRememberedMax, endingsRememberedMs, signInMsMax } from './limits.ts';
-import { type Filtered, meets } from './session-filter.ts';
+import { type Filtered, meets } from './sessions.ts';
 import { SignInError } from './sign-in-error.ts';
 import { type SessionFilter, userKey } from './types.ts';
 
