@@ -4,8 +4,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * The origin of a page that a browser may be sent to: https, or http on this machine. Undefined for any other URL: a `blob:`
- * URL has the origin of its creator (URL standard, 4.7), and yet is no page of it.
+ * The origin of a page that a browser may be sent to: https, or http on this machine. Undefined for any other URL, also for a
+ * `blob:` URL: it has the origin of its creator (URL standard, 4.7) but is not a page of it.
  */
 export function webOrigin({ protocol, hostname, origin }: URL): string | undefined {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)) ? origin : undefined;

@@ -13,7 +13,7 @@ export function flush(path: string): void {
   }
 }
 
-/** Renames a flushed file within a file system, and flushes the folder that has it then. */
+/** Renames a flushed file within a file system, and flushes the folder that it moves to. */
 export function putInPlace(from: string, to: string): void {
   renameSync(from, to);
   flush(dirname(to));
@@ -25,22 +25,25 @@ export function writeFlushed(path: string, bytes: Uint8Array): void {
   flush(path);
 }
 
-/** Folders in which processes write what is not finished; each has the id of its process in its name. */
+/** The name of a folder for unfinished files ends with the id of the process that writes them. */
 const pattern = /^unfinished-(\d+)$/;
 
-/** The one of this process. */
+/** The draft folder of this process. */
 export function draftFolder(folder: string): string {
   return join(folder, `unfinished-${process.pid}`);
 }
 
-/** Removes those of processes that are no more. One of this process is from an earlier container, in which a process had its id. */
+/**
+ * Removes the draft folders of ended processes. A folder with the id of this process is from an earlier container, in which
+ * another process had that id.
+ */
 export function removeDeadDrafts(folder: string): void {
   rmSync(draftFolder(folder), { recursive: true, force: true });
   for (const { path, pid } of draftsOfOthers(folder))
     if (!isAlive(pid)) rmSync(path, { recursive: true, force: true });
 }
 
-/** Whether another process that is alive has one. */
+/** Whether another live process has a draft folder. */
 export function hasLiveDrafts(folder: string): boolean {
   return draftsOfOthers(folder).some(({ pid }) => isAlive(pid));
 }

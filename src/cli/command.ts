@@ -21,7 +21,7 @@ export interface JsonOption {
 
 const texts = new WeakMap<Command, CommandText>();
 
-/** Gives a command its texts. `addCommonOptions` makes the rest of them. */
+/** Sets the texts of a command. `addCommonOptions` adds the options and examples. */
 export function describe(command: Command, text: CommandText): Command {
   texts.set(command, text);
   const [first = ''] = text.description.split(/\.(?: |$)/);

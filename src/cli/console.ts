@@ -101,7 +101,7 @@ async function removeAdministrator(issuer: string, subject: string, { json }: Js
   const id = userKey({ issuer, subject });
   const { removed, left } = await withAccess(async ({ administrators, keys }) => {
     const removed = await administrators.remove(id, { by: 'cli' });
-    // After the removal: from then on they make no more.
+    // Read after the removal: until then the administrator can create keys.
     return { removed, left: await keys.validCreatedBy(`administrator:${id}`) };
   });
   const result = {

@@ -83,7 +83,7 @@ export function defineInit(command: Command): void {
 
 async function init({ json, force = false }: InitOptions): Promise<void> {
   const { loadSettings } = await import('../settings/load.ts');
-  // With its defaults the file changes nothing.
+  // The file has the defaults, so it changes nothing.
   const { host, port, data, payments } = loadSettings({ env: {}, file: '', simulate: false });
   const settings = { $schema: schemaReference(), host, port, data, payments: { routes: payments.routes } };
   write(`${JSON.stringify(settings, null, 2)}\n`, force);

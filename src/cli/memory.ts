@@ -2,8 +2,9 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * What V8 may keep before it collects, in a command on tables. An import of 1,000,000 items takes 35 to 60 MB more than one of a
- * tenth with these values, and 110 to 180 MB with V8's own; half as much costs a third more of the processor.
+ * How much garbage V8 may keep in a command on tables. With these values an import of 1,000,000 items takes 35 to 60 MB more
+ * than an import of 100,000, and with V8's own values 110 to 180 MB more. Half of them would cost a third more processor
+ * time.
  */
 const youngObjectsMegabytes = 8;
 const heapGrowthPercent = 60;
@@ -11,18 +12,19 @@ const heapGrowthPercent = 60;
 const idleLookMs = 2_000;
 /** The share of that time that an idle process may be busy: recovery looks at the store every second. */
 const idleShareMax = 0.02;
-/** What a collection has to be worth, in bytes that the heap has grown by since the last one: few requests an hour cause none. */
+/** How much the heap must have grown since the last collection, so that a few requests an hour cause none. */
 const idleGrowthBytesMin = 16 * 1024 * 1024;
 
 interface Collection {
   readonly type: 'major';
-  /** Everything that can be made again goes, too, such as the bytecode of functions that ran once. */
+  /** Also frees what V8 can make again, such as the bytecode of functions that ran once. */
   readonly flavor: 'last-resort';
 }
 
 /**
- * Gives memory back to the system while nobody waits. V8 collects garbage when a heap is full, and an idle process fills none: it
- * would keep what its start, or a busy hour, has taken. A collection stops the process for some 50 ms (docs/decisions/idle-memory.md).
+ * Returns memory to the system while the process is idle. V8 collects garbage only when a heap is full, and an idle process
+ * fills no heap, so it would keep the memory of its start or of a busy hour. A collection stops the process for about 50 ms
+ * (docs/decisions/idle-memory.md).
  */
 export function giveMemoryBackWhenIdle(): void {
   const collect = collector();
@@ -44,7 +46,7 @@ function heapBytes(): number {
   return getHeapStatistics().total_physical_size;
 }
 
-/** Node.js has no other way to it. The flag shows the function in contexts that are made while it is set. */
+/** Node.js has no other access to the collector. The flag exposes the function in contexts that are created while it is set. */
 function collector(): (collection: Collection) => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (collection: Collection) => void;
@@ -53,8 +55,8 @@ function collector(): (collection: Collection) => void {
 }
 
 /**
- * Commands that move many items make much garbage and keep little. V8 would let it grow with the length of the file, since that
- * is the fastest way. Call it before the store is opened, whose thread has a heap of its own.
+ * Commands that move many items make much garbage and keep little. V8 would let the heap grow with the length of the file.
+ * Call this before the store is opened, because the thread of the store has its own heap.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString(`--max-semi-space-size=${youngObjectsMegabytes}`);
@@ -62,8 +64,8 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * V8 creates objects as old ones where it has seen them survive. Here it then takes the objects of requests for long-lived, all of
- * them outlive their request, and garbage collection takes a third of the processor (docs/decisions/small-requests.md).
+ * V8 allocates objects as old where it has seen them survive. It would then treat the objects of requests as long-lived, and
+ * garbage collection would take a third of the processor time (docs/decisions/small-requests.md).
  */
 export function keepRequestsYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');

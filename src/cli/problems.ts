@@ -119,7 +119,7 @@ function lmdbProblem({ code, message }: Error & { readonly code: number }): Prob
   return { status: 1, code: isDamage ? 'store_damaged' : 'store_not_opened', lines: [line] };
 }
 
-/** What may pass without a change of the settings, so that another start is worth while. */
+/** A problem that may pass without a change of the settings, so that another start may succeed. */
 function temporaryProblem(code: string | undefined): string | undefined {
   if (code === 'EADDRINUSE') return 'port (PORT): another program already listens there';
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')

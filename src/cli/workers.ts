@@ -46,7 +46,7 @@ interface Plan {
  * @returns where they serve; undefined if they could not start, which is then reported
  */
 export async function serveByWorkers(settings: Settings, plan: Plan): Promise<Ready | undefined> {
-  // Otherwise the workers would silently share their port with those of another service.
+  // Without this check the workers would silently share their port with the workers of another service.
   const log = openLog(settings.logLevel);
   await retryStart(log, () => checkPortsAreFree(settings));
   const env = { ...process.env };

@@ -139,7 +139,7 @@ export interface ChargeRequest extends ChargeDetails {
   readonly processorKey: string;
   readonly amount: number;
   readonly currency: string;
-  /** For the processor's records, as far as it can keep them. */
+  /** Stored in the processor's records, as far as it can keep it. */
   readonly request?: RecordedRequest;
   readonly token: string;
   /**

@@ -8,7 +8,10 @@ const metadataSource = Type.String({
   description: 'metadata.<key>',
 });
 
-/** `priceProblems` checks which fields belong together: that of a union would be reported for each of its members. */
+/**
+ * `priceProblems` checks which fields belong together, because the validator would report an error of a union for each of its
+ * members.
+ */
 export const priceSetting = Type.Union(
   [
     Type.Literal('payer'),

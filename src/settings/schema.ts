@@ -12,10 +12,10 @@ const chargeRetrySecondsMax = 22 * 60 * 60;
 const authenticationSecondsMax = 24 * 60 * 60;
 
 /**
- * All settings, as in `counterfoil.json`. The environment variable in `env` also sets a leaf, and overrides the file.
- * So does `<env>_FILE`, the path of a file with the value (as Docker and systemd provide secrets). A leaf with `secret`
- * is read only from there, so that no secret is in a settings file, and `counterfoil config` masks it. Of a leaf with
- * `isCommand` that command shows only the program, because its arguments may hold a secret.
+ * All settings, as in `counterfoil.json`. The environment variable in `env` also sets a leaf, and overrides the file. So does
+ * `<env>_FILE`, the path of a file with the value (as Docker and systemd provide secrets). A leaf with `secret` is read only
+ * from there, so that no secret is in a settings file, and `counterfoil config` masks it. For a leaf with `isCommand`,
+ * `counterfoil config` shows only the program, because its arguments may hold a secret.
  */
 const closed = { additionalProperties: false };
 const pathPrefix = '^(/[A-Za-z0-9_.~-]+)*$';

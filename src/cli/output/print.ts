@@ -5,7 +5,7 @@ import { printable } from './terminal-text.ts';
 /** Rows that a table measures before it prints the first: more would delay it, fewer would misalign usual listings. */
 const tableRowsMeasuredMax = 500;
 
-/** Where results go: standard output has results alone; progress and hints go to standard error. */
+/** Standard output has only results; progress and hints go to standard error. */
 
 export interface Listing<Row> {
   /** Whether to print one JSON object a line instead of a table. */
@@ -83,8 +83,8 @@ function print(text: string): void {
 }
 
 /**
- * Keeps a command from failing when the reader of its output has gone, as `head` has after its lines, and reports output that cannot be
- * written, as to a full disk. Call it first.
+ * Keeps a command from failing when the reader of its output ends early, as `head` does, and reports output that cannot be
+ * written, for example to a full disk. Call it first.
  */
 export function watchOutput(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -17,7 +17,7 @@ interface CsvRecord {
   readonly info: { readonly lines: number; readonly records: number };
 }
 
-/** Where the parser found no record, and how many it had found before. */
+/** Where the parser failed, and how many records it had found before. */
 interface Fault {
   readonly records: number;
   readonly line: number;

@@ -35,7 +35,7 @@ export async function exportTable(table: string, file: string, options: ExportOp
 async function exportToFile(file: string, read: ItemRead, format: FileFormat): Promise<number> {
   const partial = `${file}.partial`;
   try {
-    // Flushed before it gets its name: after a power cut the file would be empty otherwise.
+    // Flush before the rename: otherwise a power cut could leave an empty file.
     const items = await exportTo(createWriteStream(partial, { flush: true }), read, format);
     renameSync(partial, file);
     return items;
@@ -76,7 +76,7 @@ async function exportTo(
   return items;
 }
 
-/** Every field has quotes, so that no line feed, space or empty text is taken for something else. */
+/** Every field is quoted, so that line feeds, spaces and empty texts are unambiguous. */
 async function* encodeCsv(read: ItemRead): AsyncGenerator<EncodedItems> {
   const { stringify } = await import('csv-stringify/sync');
   const options = { columns: ['id', 'name'], quoted: true, quoted_empty: true };

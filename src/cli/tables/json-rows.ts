@@ -52,7 +52,7 @@ function parsed(text: string, line: number): Readonly<Record<string, unknown>> {
   return value as Readonly<Record<string, unknown>>;
 }
 
-/** By the rules of a request: what those reject would be changed or dropped silently. */
+/** Applies the rules of a request, which reject what `JSON.parse` would silently change or drop. */
 function strict(text: string, line: number): unknown {
   try {
     return parseStrictText(text, 'The line');

@@ -72,10 +72,10 @@ class StoreTables implements TableAccess {
   }
 }
 
-/** Between two items; a string of JSON has no quote without a backslash. */
+/** The text between two items. No JSON string contains it, because a quote in a string has a backslash. */
 const between = '},{"id":';
 
-/** A scan has the items as JSON already. */
+/** A scan already returns the items as JSON. */
 async function* encodeLines(chunks: Chunks): AsyncGenerator<EncodedItems> {
   for await (const chunk of chunks) {
     const text = chunk.toString();

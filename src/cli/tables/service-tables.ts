@@ -60,7 +60,7 @@ class ServiceTables implements TableAccess {
     return { count, groups, jsonLines: () => encodeLines(groups()) };
   }
 
-  /** A response that was lost is found out by the next one: a batch is made whole or not at all. */
+  /** If a response is lost, the retry shows what happened, because a batch is written whole or not at all. */
   async batch(table: string, writes: readonly TableWrite[]): Promise<void> {
     let mayBeWritten = false;
     await this.#run(async () => {
@@ -69,7 +69,8 @@ class ServiceTables implements TableAccess {
       } catch (error) {
         const { code, status } = error as CounterfoilError;
         if (mayBeWritten && code === 'item_exists' && (await this.#isCreated(table, writes))) return;
-        // Without a response, or with one of a proxy, the service may have made it; so it may if its store did not confirm.
+        // Without a response, or with one of a proxy, the service may have written the batch; likewise if its store did not
+        // confirm.
         if (status === 0 ? code !== 'connection_failed' : code === 'unavailable') mayBeWritten = true;
         throw error;
       }
@@ -90,7 +91,7 @@ class ServiceTables implements TableAccess {
     return this.#run(() => this.#client.table(table).get(id));
   }
 
-  /** Not repeated after a lost response: the table could have been made again meanwhile. */
+  /** Not retried after a lost response: the table may have been created again meanwhile. */
   async drop(table: string): Promise<void> {
     await this.#client
       .table(table)

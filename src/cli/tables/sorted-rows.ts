@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { WorkFailed } from '../problems.ts';
 import type { Row, Rows } from './item-file.ts';
 
-/** Bytes of rows that an import sorts in the memory; more rows go to a temporary file, in pieces of this size. */
+/** Bytes of rows that an import sorts in memory; more rows go to a temporary file, in pieces of this size. */
 const sortedBytesMax = 24 * 1024 * 1024;
-/** What a row takes in the memory beside its strings. */
+/** The memory of a row beside its strings. */
 const sortedRowBytes = 150;
 
 /** Rows that are written at once. */
@@ -14,8 +14,8 @@ const groupRows = 1_000;
 
 /**
  * The rows in the order of their ids, and those with the same id in the order of the file: a store writes neighbouring ids
- * many times as fast. Rows that are in order already are passed on at once. From the first one that is not, all others are
- * sorted in the memory, and in a temporary file if they are many. Throws what the rows throw, after the last row.
+ * many times faster. Rows that are already in order pass at once. From the first row out of order on, all rows are sorted in
+ * memory, and in a temporary file if they are many. Throws what the rows throw, after the last row.
  *
  * @param onSorted called with the number of rows that wait for the end of the file
  */
@@ -96,10 +96,10 @@ class Sorting {
   }
 }
 
-/** Of rows that are read and written at once. A merge has as much of every run in the memory. */
+/** Characters of the rows that are read and written at once. A merge holds this many of every run in memory. */
 const pieceCharacters = 32 * 1024;
 
-/** By id, in an order of UTF-16: neighbours in it are mostly neighbours in the table. Then by line. */
+/** Compares ids by UTF-16 code units, in which neighbours are mostly neighbours in the table too; then lines. */
 function compareRows(one: Row, other: Row): number {
   if (one.item.id === other.item.id) return one.line - other.line;
   return one.item.id < other.item.id ? -1 : 1;

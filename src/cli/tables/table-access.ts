@@ -45,12 +45,13 @@ export interface EncodedItems {
   readonly items: number;
 }
 
-/** More pages would cost more than to look up each item of a batch. */
+/** More pages would cost more than looking up each item of a batch. */
 const pagesMax = 3;
 
 /**
- * The names of those items that a table has, by id: in a page or two if the table has little else between them. A store with an
- * order of its own, such as DynamoDB's, may look sorted by chance; then some that the table has are left out.
+ * Finds which of these items a table has, and returns their names by id. It reads a page or two if the table has few other
+ * items between them. A store with its own order, such as DynamoDB, may look sorted by chance; then the result may lack
+ * items.
  */
 export async function existingItems(
   tables: Pick<TableAccess, 'pages' | 'find'>,
@@ -75,7 +76,7 @@ export async function existingItems(
   return found;
 }
 
-/** The same by a look-up of each item, whatever order the table has. */
+/** Like `existingItems`, with a look-up of each item, for a table in any order. */
 export async function lookUpEach(
   tables: Pick<TableAccess, 'find'>,
   table: string,

@@ -21,7 +21,7 @@ export async function writeRows(target: Target, rows: readonly Row[]): Promise<r
     return [];
   }
   let left = rows;
-  // Others may create an item after it was looked up; then the rest is looked up again.
+  // Another caller may create an item after the look-up; then the remaining rows are looked up again.
   while (left.length > 0) {
     try {
       await write(target, left);
@@ -37,7 +37,7 @@ export async function writeRows(target: Target, rows: readonly Row[]): Promise<r
   return rows.filter((row) => !written.has(row));
 }
 
-/** The line at fault is in the error, and the error of the table in its cause. */
+/** The error names the line; its cause is the error of the table. */
 async function write(
   { tables, table, onConflict, describeRow }: Target,
   rows: readonly Row[],

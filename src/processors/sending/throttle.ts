@@ -3,7 +3,10 @@ import { inTime } from './outcomes.ts';
 
 /** Recovery pauses after this many failed calls in a row: a processor that is down fails them all. */
 export const circuitFailuresMax = 10;
-/** Then one call is tried: a call in this time is no burden, and items that open charges hold wait for the processor's return. */
+/**
+ * How long the circuit stays open before one call is tried. One call in this time is no burden, and longer would delay the
+ * items that open charges hold.
+ */
 export const circuitPauseMs = 2_000;
 
 /**

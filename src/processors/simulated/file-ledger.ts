@@ -15,8 +15,8 @@ export const ledgerChunkBytes = 256 * 1024;
  * after the other (`O_APPEND`, on a local file system), so that all processes apply the same entries in the same order, and
  * no process reads a line twice.
  *
- * A reply follows the write, so that no killed process takes along a charge that it has reported. The file is not flushed: a
- * power cut can lose the entries of the last seconds, which is enough for a processor that moves no money.
+ * A process replies after the write, so a charge that it has reported survives its end. The file is not flushed: a power cut
+ * can lose the entries of the last seconds, which is enough for a processor that moves no money.
  *
  * Each call rejects if the file cannot be read or written, or has become shorter than it was.
  */
@@ -35,7 +35,7 @@ export class FileLedger extends MemoryLedger {
     try {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
       closeSync(openSync(file, 'a', 0o600));
-      // Several processes may do so at once: the first entry counts.
+      // Several processes may write an id at once: the first entry counts.
       if (statSync(file).size === 0) append(file, entryLine({ kind: 'ledger', id: newLedgerId() }));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;

@@ -114,8 +114,8 @@ export abstract class SimulatedLedger {
 }
 
 /**
- * A request with all that chance and the clock decided about it. The first charge or cancellation with a key counts, and the
- * first refund: the same entries in the same order always make the same ledger.
+ * A request with everything that chance and the clock decided. The first charge or cancellation with a key counts, and the
+ * first refund, so the same entries in the same order always make the same ledger.
  */
 export type LedgerEntry =
   /** The id of the ledger. Only the first entry of a ledger counts as one; a ledger of an earlier version has none. */

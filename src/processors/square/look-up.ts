@@ -17,7 +17,7 @@ const pageItems = 100;
 const clockSlackMs = 300_000;
 /** For one page of a list, including the wait for a turn. */
 const pageMsMax = 60_000;
-/** No request arrives this long after its connection was closed. */
+/** This long after its connection was closed, a request can no longer arrive. */
 export const arrivalMsMax = 120_000;
 
 export type Payments = SharedListing<Json>;

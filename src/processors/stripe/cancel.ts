@@ -9,7 +9,7 @@ const canceledIdKey = 'counterfoil_canceled_payment_id';
 
 /** Above Stripe's minimum and a multiple of Stripe's unit in every currency. It is never confirmed. */
 const fenceAmount = 10_000;
-/** Stripe has recorded or rejected a received request this long after its caller's time-out. */
+/** This long after its caller's time-out, Stripe has recorded or rejected every request that it received. */
 export const workMsMax = 60_000;
 
 /**

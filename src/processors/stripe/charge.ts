@@ -17,7 +17,10 @@ import { errorDetail, isDefiniteRejection, isServerError, wasTurnedAway } from '
 /** The key of our payment id in Stripe's metadata. */
 export const paymentIdKey = 'counterfoil_payment_id';
 
-/** The key of `requestText` there: a store that was restored without the payment knows its idempotency key again. */
+/**
+ * The key of `requestText` in the metadata, by which a store that was restored without the payment recognizes its idempotency
+ * key.
+ */
 export const requestKey = 'counterfoil_request';
 /** Stripe's limit; one is our payment id. */
 const metadataKeysMax = 50;
@@ -25,7 +28,7 @@ const metadataKeysMax = 50;
 /** Exchanging a token charges nothing, and its idempotency key makes a retry safe: a lost reply costs no token. */
 const methodTriesMax = 3;
 const methodPauseMs = 100;
-/** Stripe replies within seconds; a canceled intent is only a tidier dashboard. */
+/** Stripe replies within seconds, and the cancellation only tidies the dashboard. */
 const tidyMsMax = 10_000;
 
 /** Limits the time of both calls together: the SDK's time-out restarts with each call. */
@@ -109,7 +112,7 @@ async function confirmedIntent(
 
 /**
  * Without authentication the intent waits for another card. Only this service could confirm it, and never will: canceling it
- * tidies the dashboard. The decline is certain without it, so nobody waits for it.
+ * tidies the dashboard. The decline is certain without the cancellation, so no caller waits for it.
  */
 function cancelOpenIntent(client: Stripe, error: unknown): void {
   const { code, payment_intent: intent } = error as Partial<Stripe.errors.StripeError>;
@@ -117,7 +120,7 @@ function cancelOpenIntent(client: Stripe, error: unknown): void {
   client.paymentIntents.cancel(intent.id, {}, { timeout: tidyMsMax }).catch(() => undefined);
 }
 
-/** Stripe reads an empty value as a key to remove. What the shop sends comes before what only a restored store needs. */
+/** Stripe removes a key with an empty value. The metadata of the shop takes precedence over what only a restored store needs. */
 function stripeMetadata({ metadata = {}, paymentId, request }: ChargeRequest): Record<string, string> {
   const sent = Object.entries(metadata).filter(([, value]) => value !== '');
   const hasRoom = sent.length + 1 < metadataKeysMax;
@@ -150,7 +153,7 @@ export function intentOutcome(intent: Stripe.PaymentIntent): ChargeOutcome {
   return { kind: 'unknown', detail: `the PaymentIntent is ${intent.status}` };
 }
 
-/** Empty for an intent without an amount: a success must not be lost for that. */
+/** Empty for an intent without an amount, which must not turn a success into an error. */
 function takenMoney({ amount_received, currency }: Partial<Stripe.PaymentIntent>): Pick<Succeeded, 'taken'> {
   if (amount_received === undefined || currency === undefined) return {};
   const code = currency.toUpperCase();
