@@ -49,8 +49,8 @@ export function success<Body>(body: Body): Envelope<Body> {
 }
 
 /**
- * The fields of an error response next to `error`, such as `{ msg, complete: false }` of create. They keep a failure from misleading a client
- * that reads only the documented fields of an operation.
+ * The fields of an error response next to `error`, such as `{ msg, complete: false }` of create. A client that reads only the fields
+ * of a success does not take the failure for one.
  */
 export type LegacyErrorFields = (message: string, error: ServiceError) => Readonly<Record<string, unknown>>;
 

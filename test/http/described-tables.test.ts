@@ -14,7 +14,7 @@ interface Operation {
 
 const batchOf = (...writes: object[]) => ({ writes });
 
-/** Requests to the operations on tables that interface.md does not describe, with their statuses. */
+/** Requests to the other operations on tables, with their statuses. */
 const operations: readonly Operation[] = [
   { method: 'get', operation: 'read', query: '?id=a', status: 200 },
   { method: 'get', operation: 'read', query: '?limit=1', status: 200 },

@@ -24,7 +24,7 @@ suite('a service at its limit', { concurrency: true }, () => {
 
     const shed = await service.post(payment.path, payment.body, { 'Idempotency-Key': 'shed' });
     assertShed(shed);
-    assert.equal(typeof shed.json.body.message.message, 'string', 'the documented fields are correct');
+    assert.equal(typeof shed.json.body.message.message, 'string', 'the legacy error fields are correct');
     assert.equal(shed.headers.get('payment-id'), null);
     const created = await service.post(create.path, { id: 'shed', name: 'Shed' });
     assertShed(created);

@@ -75,7 +75,7 @@ test('returns internal when undefined or null is thrown', async (t) => {
   }
 });
 
-test('the documented fields are correct next to an unforeseen error', async (t) => {
+test('the legacy error fields are correct next to an unforeseen error', async (t) => {
   const app = await openThrowingApp(t, new Error(secret));
   const { body } = (await app.ask()).json;
   assert.deepEqual(body, { msg: body.error.message, complete: false, error: body.error });

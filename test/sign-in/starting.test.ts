@@ -6,7 +6,7 @@ import { bodyOperations } from '../support/http/documented-operations.ts';
 const starting = 'The service is starting.';
 
 for (const { name, method, path, body, onFailure } of bodyOperations) {
-  test(`while the service starts, the documented fields of ${name} report that nothing was done`, async (t) => {
+  test(`while the service starts, the legacy error fields of ${name} report that nothing was done`, async (t) => {
     const reply = await ask(t, path, { method, body: JSON.stringify(body) });
     assert.equal(reply.status, 503);
     assert.equal(reply.headers.get('retry-after'), '1');

@@ -1,11 +1,11 @@
-/** An operation of interface.md that has a request body. */
+/** An operation with a request body and legacy error fields. */
 export interface BodyOperation {
   readonly name: 'create' | 'update' | 'payment' | 'integration';
   readonly method: 'POST' | 'PUT';
   readonly path: string;
   /** A valid body. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** The documented fields, next to `error`, of a failed response with this message. */
+  /** The legacy error fields of a response with this message. */
   readonly onFailure: (message: string) => unknown;
 }
 

@@ -179,16 +179,16 @@ const failures: readonly Failure[] = [
   },
 ];
 
-test('the documented fields are correct when a request is rejected before it is processed', async (t) => {
+test('the legacy error fields are correct when a request is rejected before it is processed', async (t) => {
   const service = await startTestService(t);
   for (const failure of invalidRequests) {
     await t.test(`${failure.operation.name}: ${failure.what}`, () =>
-      assertDocumentedFields(service, failure),
+      assertLegacyErrorFields(service, failure),
     );
   }
 });
 
-test('the documented fields are correct when an operation fails', async (t) => {
+test('the legacy error fields are correct when an operation fails', async (t) => {
   const service = await startTestService(t);
   for (const operation of [create, integration]) {
     const done = await service.send(operation.method, operation.path, operation.body);
@@ -196,12 +196,12 @@ test('the documented fields are correct when an operation fails', async (t) => {
   }
   for (const failure of failures) {
     await t.test(`${failure.operation.name}: ${failure.what}`, () =>
-      assertDocumentedFields(service, failure),
+      assertLegacyErrorFields(service, failure),
     );
   }
 });
 
-test('the documented fields are correct when the path cannot be decoded', async (t) => {
+test('the legacy error fields are correct when the path cannot be decoded', async (t) => {
   const { origin } = await startTestService(t);
   const json = { 'Content-Type': 'application/json' };
   for (const operation of bodyOperations) {
@@ -224,7 +224,7 @@ function undecodablePaths({ name, path }: BodyOperation): readonly string[] {
   return ['%ff', 'a'.repeat(800)].map((text) => path.replace(/books|shop/, text));
 }
 
-async function assertDocumentedFields(service: TestService, failure: Failure): Promise<void> {
+async function assertLegacyErrorFields(service: TestService, failure: Failure): Promise<void> {
   const { operation, path = operation.path, body = operation.body, headers, expected } = failure;
   assertFields(operation, await service.send(operation.method, path, body, headers), expected);
 }
