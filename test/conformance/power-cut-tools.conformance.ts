@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { flush } from '../../src/durable-files.ts';
+import type { Space, Write } from '../../src/storage/engine.ts';
+import { commitWritesMax } from '../../src/storage/limits.ts';
 import { makeBackup } from '../../src/storage/lmdb/backup/make.ts';
 import { compactSteps } from '../../src/storage/lmdb/file/compact-file.ts';
 import { verifyStore } from '../../src/storage/lmdb/file/verify.ts';
-import { storeFile } from '../../src/storage/lmdb/open.ts';
-import { ContinuousStore } from '../support/backup/continuous-store.ts';
+import { openLmdbEngine, storeFile } from '../../src/storage/lmdb/open.ts';
+import { ContinuousStore, itemsIn } from '../support/backup/continuous-store.ts';
 import { startCommand } from '../support/command.ts';
 import { cutDuring, cutMoments, durationOf } from '../support/conformance/cut-moments.ts';
-import { flushedCopyOf, itemsOfStore, mostlyFree } from '../support/conformance/flushed-stores.ts';
 import { needRootAnd } from '../support/conformance/needs.ts';
 import { PowerDisk } from '../support/conformance/power-disk.ts';
 import { count } from '../support/extent.ts';
@@ -120,3 +122,39 @@ test('compact: after a cut the old store is there or the new one, with every ite
     await check(data, step === 'done', `cut after "${step}"`);
   }
 });
+
+/** Stores with a table `t`, for a disk whose power is cut. */
+const space: Space = 'table:t';
+
+/** Copies a store to a folder, of which a cut then takes nothing. @returns the folder */
+function flushedCopyOf(source: string, folder: string): string {
+  mkdirSync(folder, { mode: 0o700 });
+  copyFileSync(storeFile(source), storeFile(folder));
+  for (const path of [storeFile(folder), folder, dirname(folder)]) flush(path);
+  return folder;
+}
+
+async function itemsOfStore(data: string): Promise<Map<string, string>> {
+  const engine = openLmdbEngine(data);
+  try {
+    return await itemsIn(engine, space);
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Makes a store from which most items were deleted. @returns its items */
+async function mostlyFree(data: string): Promise<Map<string, string>> {
+  const engine = openLmdbEngine(data);
+  const ids = Array.from({ length: 4_000 }, (_, n) => String(n).padStart(6, '0'));
+  const value = 'x'.repeat(1_000);
+  await commitAll(ids.map((id) => ({ kind: 'create', space, id, value, makeSpace: true })));
+  await commitAll(ids.slice(500).map((id) => ({ kind: 'delete', space, id })));
+  await engine.close();
+  return new Map(ids.slice(0, 500).map((id) => [id, value]));
+
+  async function commitAll(writes: readonly Write[]): Promise<void> {
+    for (let first = 0; first < writes.length; first += commitWritesMax)
+      assert.equal(await engine.commit(writes.slice(first, first + commitWritesMax)), undefined);
+  }
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { SettingsError } from '../../src/errors.ts';
 import { loadSettings } from '../../src/settings/load.ts';
 import { startWithLocalIssuer } from '../support/identity/local-issuer.ts';
-import { privateCaFile, privateTls } from '../support/identity/private-ca.ts';
+import type { Tls } from '../support/oidc/scripted-oidc.ts';
 import { newDataFolder } from '../support/service.ts';
 
 test('signs in with an https issuer whose certificate a private CA issued', async (t) => {
@@ -81,3 +81,14 @@ test('reports a private CA that is missing or not a certificate, with the other 
 async function start(t: TestContext, env: Record<string, string>) {
   return startWithLocalIssuer(t, { env, tls: privateTls });
 }
+
+const folder = join(import.meta.dirname, '../support/identity/private-ca');
+
+/** A certificate for 127.0.0.1 and localhost, issued by a CA that no system trusts. Its key is only for tests. */
+const privateTls: Tls = {
+  key: readFileSync(join(folder, 'server-key.pem'), 'utf8'),
+  cert: readFileSync(join(folder, 'server.pem'), 'utf8'),
+};
+
+/** The certificate of that CA, as `COUNTERFOIL_PRIVATE_CA` takes it. */
+const privateCaFile = join(folder, 'ca.pem');

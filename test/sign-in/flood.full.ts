@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { busyMachineMs } from '../support/busy-machine.ts';
@@ -7,7 +8,6 @@ import { ScriptedOidc } from '../support/oidc/scripted-oidc.ts';
 import { newData, ServeProcess } from '../support/serve-process.ts';
 import { openStoreOf } from '../support/service.ts';
 import { isSignedIn, publicUrl, registerPath, sendJson, signInAt } from '../support/sign-in/app.ts';
-import { Begins } from '../support/sign-in/begins.ts';
 import { Browser } from '../support/sign-in/browser.ts';
 import { credentials, signInPath } from '../support/sign-in/signing-in.ts';
 
@@ -97,5 +97,56 @@ function residentBytes(pid: number): number {
     return Number(pages) * 4_096;
   } catch {
     return 0;
+  }
+}
+
+interface Begun {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Begins sign-ins from one address of this machine, over a few connections that stay open. */
+class Begins {
+  readonly #url: string;
+  readonly #agent: Agent;
+  readonly #localAddress: string;
+
+  constructor(url: string, localAddress = '127.0.0.1', connections = 16) {
+    this.#url = url;
+    this.#localAddress = localAddress;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
+  }
+
+  one(headers: Record<string, string> = {}): Promise<Begun> {
+    const options = { agent: this.#agent, localAddress: this.#localAddress, headers };
+    return new Promise((resolve, reject) => {
+      const sent = request(this.#url, options, (response) => {
+        response.resume();
+        response.on('end', () =>
+          resolve({ status: response.statusCode as number, headers: response.headers }),
+        );
+        response.on('error', reject);
+      });
+      sent.on('error', reject);
+      sent.end();
+    });
+  }
+
+  /** Begins `count` sign-ins, with `atOnce` concurrent requests. @returns how often each status was returned */
+  async many(count: number, atOnce = 16): Promise<Map<number, number>> {
+    const counts = new Map<number, number>();
+    let left = count;
+    const send = async () => {
+      while (left-- > 0) {
+        const { status } = await this.one();
+        counts.set(status, (counts.get(status) ?? 0) + 1);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, send));
+    return counts;
+  }
+
+  close(): void {
+    this.#agent.destroy();
   }
 }

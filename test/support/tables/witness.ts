@@ -1,7 +1,5 @@
-import type { Random } from '../random.ts';
-import { between, pick } from '../random.ts';
+import { between, pick, type Random, randomFrom } from '../random.ts';
 import type { Item, ItemWrite } from './table-operations.ts';
-import { nameOf, numberIn } from './watched-names.ts';
 
 /** The state of an item after a write; without a name, the item does not exist. */
 interface Version {
@@ -34,7 +32,7 @@ export interface Operation {
 }
 
 /** The certain versions when a read began: the read must not show older ones. */
-export type Horizon = ReadonlyMap<string, Version>;
+type Horizon = ReadonlyMap<string, Version>;
 
 /** The share of operations whose condition does not hold, so that the service must reject them. */
 const rejectedShare = 0.15;
@@ -202,4 +200,37 @@ function throwIfAny(violations: readonly string[]): void {
   const more = violations.length - violationsShownMax;
   const lines = violations.slice(0, violationsShownMax).join('\n');
   throw new Error(`${lines}${more > 0 ? `\nand ${more} more` : ''}`);
+}
+
+/**
+ * The name that write number `number` gives an item. It begins with the number and depends only on id and number, so
+ * that every name that is read can be compared with the one that was written, byte for byte.
+ */
+function nameOf(id: string, number: number): string {
+  const random = randomFrom(hashOf(`${id} ${number}`));
+  const unit = pick(random, units);
+  const [from, to] = pick(random, lengths);
+  return `${number}:${unit.repeat(Math.ceil(between(random, from, to) / unit.length))}`;
+}
+
+/** The number of the write that gave this name, or NaN if no write did. */
+function numberIn(id: string, name: string): number {
+  const number = Number.parseInt(name, 10);
+  return name === nameOf(id, number) ? number : Number.NaN;
+}
+
+/** Texts that JSON escapes, and characters of one to four bytes. */
+const units = ['x', 'abcdefgh', '"', '\\', '\n\u0001', 'é', '\u20ac', '\u{1f4d6}', '","name":"', '},{"id":"'];
+/** Mostly small items, some longer than a disk page, a few as long as many pages. */
+const lengths: readonly (readonly [number, number])[] = [
+  ...Array<[number, number]>(24).fill([0, 200]),
+  ...Array<[number, number]>(5).fill([200, 5_000]),
+  [5_000, 40_000],
+];
+
+/** FNV-1a. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
 }
