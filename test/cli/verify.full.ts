@@ -7,8 +7,8 @@ import { sealed } from '../../src/storage/lmdb/file/checked-database.ts';
 import { firstKey } from '../../src/storage/lmdb/file/databases.ts';
 import {
   emptySortedRun,
+  itemStart,
   type SortedRun,
-  startOf,
   textBytes,
 } from '../../src/storage/lmdb/file/sorted-run.ts';
 import { verifyStore } from '../../src/storage/lmdb/file/verify.ts';
@@ -90,7 +90,8 @@ const damages: Readonly<Record<string, { damage: (store: Store) => void; problem
     problem: /table:books: its record has count 2000, its items 1\d{3}$/m,
   },
   'an offset that points elsewhere': {
-    damage: (store) => change(store, (leaf) => leaf.writeUInt16LE(startOf(leaf, 3) + 1, textBytes(leaf) + 6)),
+    damage: (store) =>
+      change(store, (leaf) => leaf.writeUInt16LE(itemStart(leaf, 3) + 1, textBytes(leaf) + 6)),
     problem: /is not where its offset says/,
   },
   'offsets that do not grow': {

@@ -4,16 +4,16 @@ import fc from 'fast-check';
 import type { Item } from '../../src/storage/item-text.ts';
 import { itemIdBytesMax } from '../../src/storage/limits.ts';
 import {
-  countOf,
   emptySortedRun,
-  endOf,
   findText,
   idAtIndex,
+  itemCount,
+  itemEnd,
+  itemStart,
   itemTextAt,
   runText,
   type SortedRun,
   search,
-  startOf,
   textBytes,
 } from '../../src/storage/lmdb/file/sorted-run.ts';
 import { leafBytesMax } from '../../src/storage/lmdb/limits.ts';
@@ -98,12 +98,12 @@ test('a run consists of the JSON of its items, joined by commas, and the offset 
   check<[Item[]]>(t, itemsOfOneRun, (made) => {
     const run = runOf(made);
     assert.deepEqual(run, plainRun(made));
-    assert.equal(countOf(run), made.length);
+    assert.equal(itemCount(run), made.length);
     assert.equal(runText(run).toString(), made.map((item) => JSON.stringify(item)).join(','));
     assert.equal(textBytes(run), runText(run).length);
     for (const [index, item] of made.entries()) {
       assert.equal(itemTextAt(run, index).toString(), JSON.stringify(item));
-      assert.equal(endOf(run, index) - startOf(run, index), textBytesOf(item));
+      assert.equal(itemEnd(run, index) - itemStart(run, index), textBytesOf(item));
       assert.equal(idAtIndex(run, index), item.id);
     }
   });
@@ -146,8 +146,8 @@ test('orders ids by their UTF-8 bytes, neither by UTF-16 units nor by their esca
 test('returns the text of any range of items, joined by commas', (t) => {
   check<[Item[]]>(t, itemsOfOneRun, (made) => {
     const run = runOf(made.slice(0, 12));
-    for (let first = 0; first <= countOf(run); first++) {
-      for (let end = first; end <= countOf(run); end++) {
+    for (let first = 0; first <= itemCount(run); first++) {
+      for (let end = first; end <= itemCount(run); end++) {
         const texts = made.slice(first, end).map((item) => JSON.stringify(item));
         assert.equal(textBetween(run, first, end).toString(), texts.join(','));
       }
@@ -222,7 +222,7 @@ for (const [title, character] of [
       const runs = withChanges(runOf(small), asChanges([large]), wanted);
       assertRuns(runs, [...small, large].sort(byIdBytes), wanted);
       const alone = runs.find((run) => run.length > leafBytesMax) as SortedRun;
-      assert.equal(countOf(alone), 1);
+      assert.equal(itemCount(alone), 1);
       assert.equal(findText(alone, Buffer.from('m'))?.length, textBytesOf(large));
       assert.deepEqual(search(alone, Buffer.from('n'), 0), { index: 1, found: false });
       const without = withChanges(alone, asChanges([{ id: 'm' }]), wanted);
@@ -240,7 +240,7 @@ function assertRuns(
   assert.deepEqual(itemsIn(runs), expected);
   let first = 0;
   for (const run of runs) {
-    const held = expected.slice(first, first + countOf(run));
+    const held = expected.slice(first, first + itemCount(run));
     first += held.length;
     assert.ok(held.length > 0, 'a run without an item');
     assert.deepEqual(run, plainRun(held));

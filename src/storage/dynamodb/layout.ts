@@ -63,7 +63,7 @@ export class Layout {
   /** Undefined when the space cannot be a table. */
   placeOf(space: Space, id: string): Place | undefined {
     if (isService(space)) {
-      const key = { space: { S: partitionOf(space, id) }, id: { S: id } };
+      const key = { space: { S: choosePartition(space, id) }, id: { S: id } };
       return { table: this.systemTable, key, names: systemNames };
     }
     const table = this.tableOf(space);
@@ -80,14 +80,14 @@ export function namesIn(space: Space): Names {
 }
 
 /** The partitions of a service space. */
-export function partitionsOf(space: `service:${ServiceSpace}`): string[] {
+export function listPartitions(space: `service:${ServiceSpace}`): string[] {
   const name = space.slice('service:'.length);
   if (!timeOrdered.has(name as ServiceSpace)) return [name];
   return Array.from({ length: timeOrderedShards }, (_, shard) => `${name}#${shard}`);
 }
 
-function partitionOf(space: `service:${ServiceSpace}`, id: string): string {
-  const partitions = partitionsOf(space);
+function choosePartition(space: `service:${ServiceSpace}`, id: string): string {
+  const partitions = listPartitions(space);
   const shard = partitions.length === 1 ? 0 : hash('sha256', id, 'buffer').readUInt32BE() % partitions.length;
   return partitions[shard] as string;
 }

@@ -3,7 +3,7 @@ import type { Scan, ScanOptions, ServiceSpace, Space } from '../engine.ts';
 import { itemText } from '../item-text.ts';
 import { scanChunkBytes } from '../limits.ts';
 import type { Calls } from './calls.ts';
-import { type Attributes, isService, type Layout, namesIn, partitionsOf, readItem } from './layout.ts';
+import { type Attributes, isService, type Layout, listPartitions, namesIn, readItem } from './layout.ts';
 import { interleave, limitItems, merge, type Page, type ReadPage, type Run, readRun } from './runs.ts';
 import { orMissing, type Spaces } from './spaces.ts';
 
@@ -130,7 +130,7 @@ export class Scans {
 
   /** Scans a service space: merges its partitions, each of which is sorted. */
   async #ordered(space: `service:${ServiceSpace}`, after: string | undefined) {
-    const partitionNames = partitionsOf(space);
+    const partitionNames = listPartitions(space);
     const itemsMin = Math.ceil(firstQueryItems / partitionNames.length);
     const reads = partitionNames.map((partition) => this.#queryPages(space, partition, { after, itemsMin }));
     const firsts = (await Promise.all(reads.map((read) => read(undefined)))) as Page[];

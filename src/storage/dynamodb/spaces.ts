@@ -11,7 +11,7 @@ import { ServiceError } from '../../errors.ts';
 import { type Space, serviceSpaces } from '../engine.ts';
 import { type Calls, retryDelayMsMax } from './calls.ts';
 import { isMissingTable, translateError } from './errors.ts';
-import { isService, type Layout, partitionsOf, storedValue } from './layout.ts';
+import { isService, type Layout, listPartitions, storedValue } from './layout.ts';
 
 /** How long a new table may take to become active. DynamoDB takes some seconds. */
 const tableMadeMsMax = 60_000;
@@ -127,8 +127,8 @@ export class Spaces {
     return spaces;
   }
 
-  async #holdsItems(space: Parameters<typeof partitionsOf>[0]): Promise<boolean> {
-    for (const partition of partitionsOf(space)) {
+  async #holdsItems(space: Parameters<typeof listPartitions>[0]): Promise<boolean> {
+    for (const partition of listPartitions(space)) {
       const command = new QueryCommand({
         TableName: this.#layout.systemTable,
         KeyConditionExpression: '#space = :space',

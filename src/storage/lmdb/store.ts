@@ -189,17 +189,15 @@ export function reusableBytes({ root, records, leaves, journal }: Store): number
     readonly free: Statistics;
     readonly lastPageNumber: number;
   };
-  const trees = [found.root, found.free, ...[records, leaves, journal].map((each) => statistics(each))];
+  const databases = [records, leaves, journal].map((each) => each.getStats() as Statistics);
   // The first two pages are LMDB's own.
-  const used = trees.reduce(
-    (sum, tree) => sum + tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages,
-    2,
-  );
+  const used = [found.root, found.free, ...databases].reduce((sum, tree) => sum + countPages(tree), 2);
   return (found.lastPageNumber + 1 - used) * found.root.pageSize;
 }
 
-function statistics(database: { getStats(): object }): Statistics {
-  return database.getStats() as Statistics;
+/** The pages of a tree. */
+export function countPages({ treeBranchPageCount, treeLeafPageCount, overflowPages }: Statistics): number {
+  return treeBranchPageCount + treeLeafPageCount + overflowPages;
 }
 
 /** The other processes that have the store of a file open. */

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget } from '../../../backup/target.ts';
 import { journalRetainedBytesMax } from '../limits.ts';
 import {
@@ -21,7 +20,7 @@ import {
 import { backupsIn } from './catalogue.ts';
 import { sendHeartbeat } from './notes.ts';
 import { checkOwner, claimTarget } from './owner.ts';
-import { noChecksum, parseSegmentName, readSegment, SegmentDraft, segmentBytesMax } from './segment.ts';
+import { noChecksum, parseSegmentName, readIntactSegment, SegmentDraft } from './segment.ts';
 
 /** Characters at which a segment is closed: some seconds of a busy store, and some ten megabytes of memory to write it. */
 const segmentSizeMax = 4 * 1024 * 1024;
@@ -248,9 +247,7 @@ export class JournalArchiver {
   }
 
   async #isThere(name: string, checksum: string): Promise<boolean> {
-    const bytes = await readSmall(this.#target, name, segmentBytesMax);
-    const segment = bytes && (await readSegment(bytes).catch(() => undefined));
-    return segment?.head.after === checksum;
+    return (await readIntactSegment(this.#target, name))?.head.after === checksum;
   }
 }
 

@@ -1,9 +1,8 @@
-import { readSmall } from '../../../backup/small-files.ts';
 import type { BackupTarget, TargetFile } from '../../../backup/target.ts';
 import { readCatalogue, restorable } from './catalogue.ts';
 import { backupName, byStore, dataFile, type Manifest, manifestFile } from './manifest.ts';
 import { parseHeartbeatName, readNewest } from './notes.ts';
-import { parseSegmentName, readSegment, type SegmentName, segmentBytesMax } from './segment.ts';
+import { parseSegmentName, readIntactSegment, type SegmentName } from './segment.ts';
 
 /** Deletes what is no longer needed. It never touches the backups of another store, which may be all that is left of that store. */
 
@@ -90,14 +89,12 @@ async function findUselessSegments(
     // No backup has this chain any more, or none has it yet.
     if (last > made.position) continue;
     if (!isOurs.has(chain))
-      isOurs.set(chain, elsewhere.length === 0 || (await readStoreId(target, segment)) === made.store_id);
+      isOurs.set(
+        chain,
+        elsewhere.length === 0 ||
+          (await readIntactSegment(target, segment.name))?.head.store_id === made.store_id,
+      );
     if (isOurs.get(chain)) useless.push(segment);
   }
   return useless;
-}
-
-async function readStoreId(target: BackupTarget, { name }: SegmentName): Promise<string | undefined> {
-  const bytes = await readSmall(target, name, segmentBytesMax);
-  const segment = bytes && (await readSegment(bytes).catch(() => undefined));
-  return segment?.head.store_id;
 }

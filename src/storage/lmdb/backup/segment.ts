@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
+import { readSmall } from '../../../backup/small-files.ts';
+import type { BackupTarget } from '../../../backup/target.ts';
 import { version } from '../../../version.ts';
 import type { EntryText, SpaceEntry } from '../log/journal.ts';
 
@@ -120,6 +122,12 @@ export async function readSegment(bytes: Buffer): Promise<Segment> {
   if (checksum !== after || first + commits.length - 1 !== last)
     throw new BadSegment('was altered: its commits have another checksum');
   return { head: head as SegmentHead, commits, checksums, size: text.length };
+}
+
+/** Reads a segment from a target; undefined if it is missing, torn or altered. */
+export async function readIntactSegment(target: BackupTarget, name: string): Promise<Segment | undefined> {
+  const bytes = await readSmall(target, name, segmentBytesMax);
+  return bytes && readSegment(bytes).catch(() => undefined);
 }
 
 async function decompressText(bytes: Buffer): Promise<string> {

@@ -126,7 +126,7 @@ export class CheckedDatabase<Value, Key extends string | number> {
       if (!isIntact(key, stored)) throw this.#damageAt(key);
       if (!isAfresh) recently?.add(key);
     }
-    return codec.decode(contentOf(stored));
+    return codec.decode(stripChecksum(stored));
   }
 
   #damageAt(key: Key): DamagedValueError {
@@ -136,7 +136,7 @@ export class CheckedDatabase<Value, Key extends string | number> {
   }
 
   #inspectStored(key: Key, stored: Buffer): Inspected<Key> {
-    return { key, content: contentOf(stored), isIntact: isIntact(key, stored) };
+    return { key, content: stripChecksum(stored), isIntact: isIntact(key, stored) };
   }
 }
 
@@ -177,13 +177,13 @@ export function sealed(key: string | number, content: Buffer): Buffer {
 }
 
 /** The content of a stored value, in the same memory. */
-export function contentOf(stored: Buffer): Buffer {
+export function stripChecksum(stored: Buffer): Buffer {
   return stored.subarray(0, Math.max(0, stored.length - checksumBytes));
 }
 
 export function isIntact(key: string | number, stored: Buffer): boolean {
   if (stored.length < checksumBytes) return false;
-  const content = contentOf(stored);
+  const content = stripChecksum(stored);
   return stored.readUInt32LE(content.length) === checksum(key, content);
 }
 

@@ -85,8 +85,8 @@ export function openDatabases(root: RootDatabase<string, string>, damaged?: Dama
     leaves: new CheckedDatabase(leaves, {
       ...{ codec: runs, damaged, contents, recently: new RecentlyChecked() },
       describe: (key) =>
-        `${spaceOf(key)}: the leaf up to ${JSON.stringify(key.slice(spaceOf(key).length + 1))}`,
-      describeToLog: (key) => `${spaceOf(key)}: a leaf`,
+        `${parseSpace(key)}: the leaf up to ${JSON.stringify(key.slice(parseSpace(key).length + 1))}`,
+      describeToLog: (key) => `${parseSpace(key)}: a leaf`,
     }),
     journal: new CheckedDatabase(journal, {
       ...{ codec: text, damaged },
@@ -106,7 +106,7 @@ export function parseJson(content: Buffer | string): unknown {
 }
 
 /** The UTF-8 bytes of an id, one character for each, so that string order is byte order. */
-export function bytesOf(id: string): string {
+export function encodeId(id: string): string {
   return Buffer.from(id).toString('latin1');
 }
 
@@ -116,7 +116,7 @@ export function leafKey(space: Space, idBytes: string): string {
 }
 
 /** The space of the leaf with this key. */
-export function spaceOf(key: string): Space {
+export function parseSpace(key: string): Space {
   const [name = ''] = key.split('\0', 1);
   return (name.endsWith('\x01') ? name.slice(0, -1) : name) as Space;
 }
@@ -172,7 +172,7 @@ function* spacesIn(leaves: Databases['leaves']): Iterable<Space> {
   for (;;) {
     const [key] = leaves.getKeys({ start, limit: 1 });
     if (key === undefined) return;
-    const space = spaceOf(key);
+    const space = parseSpace(key);
     // No leaf has this key: an id is not empty.
     yield key === leafKey(space, '') ? (key as Space) : space;
     const next = endKey(space);

@@ -19,7 +19,7 @@ export const wordBytes = 2;
 
 export const emptySortedRun: SortedRun = Buffer.alloc(wordBytes);
 
-export function countOf(run: SortedRun): number {
+export function itemCount(run: SortedRun): number {
   return wordAt(run, run.length - wordBytes);
 }
 
@@ -29,7 +29,7 @@ export function runText(run: SortedRun): Buffer {
 }
 
 export function textBytes(run: SortedRun): number {
-  return run.length - wordBytes * (countOf(run) + 1);
+  return run.length - wordBytes * (itemCount(run) + 1);
 }
 
 /** The text of one item; undefined if it does not exist. @param id UTF-8 bytes */
@@ -39,11 +39,11 @@ export function findText(run: SortedRun, id: Buffer): Buffer | undefined {
 }
 
 export function itemTextAt(run: SortedRun, index: number): Buffer {
-  return run.subarray(startOf(run, index), endOf(run, index));
+  return run.subarray(itemStart(run, index), itemEnd(run, index));
 }
 
 export function idAtIndex(run: SortedRun, index: number): string {
-  const start = startOf(run, index) + idAt;
+  const start = itemStart(run, index) + idAt;
   return JSON.parse(run.toString('utf8', start - 1, idEnd(run, start) + 1)) as string;
 }
 
@@ -56,10 +56,10 @@ interface Position {
 /** Finds the place of an id, or where it would be inserted, among the items from an index on. @param id UTF-8 bytes */
 export function search(run: SortedRun, id: Buffer, from: number): Position {
   let low = from;
-  let high = countOf(run);
+  let high = itemCount(run);
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const order = compareId(run, startOf(run, middle) + idAt, id);
+    const order = compareId(run, itemStart(run, middle) + idAt, id);
     if (order === 0) return { index: middle, found: true };
     if (order < 0) low = middle + 1;
     else high = middle;
@@ -67,13 +67,13 @@ export function search(run: SortedRun, id: Buffer, from: number): Position {
   return { index: low, found: false };
 }
 
-export function startOf(run: SortedRun, index: number): number {
+export function itemStart(run: SortedRun, index: number): number {
   return wordAt(run, textBytes(run) + wordBytes * index);
 }
 
 /** The end of an item's text, before the comma. */
-export function endOf(run: SortedRun, index: number): number {
-  return index + 1 < countOf(run) ? startOf(run, index + 1) - 1 : textBytes(run);
+export function itemEnd(run: SortedRun, index: number): number {
+  return index + 1 < itemCount(run) ? itemStart(run, index + 1) - 1 : textBytes(run);
 }
 
 /**

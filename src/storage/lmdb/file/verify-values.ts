@@ -3,14 +3,14 @@ import type { Space } from '../../engine.ts';
 import { type Item, itemText } from '../../item-text.ts';
 import type { JournalEntry } from '../log/journal.ts';
 import type { SpaceRecord, Store } from '../store.ts';
-import { bytesOf, leafKey, parseJson } from './databases.ts';
+import { encodeId, leafKey, parseJson } from './databases.ts';
 import {
-  countOf,
   emptySortedRun,
+  itemCount,
+  itemStart,
   itemTextAt,
   runText,
   type SortedRun,
-  startOf,
   textBytes,
 } from './sorted-run.ts';
 
@@ -52,7 +52,8 @@ export function checkLeaf(
     report(`${name} is not well-formed JSON`);
     return false;
   }
-  if (items.length !== countOf(run)) report(`${name} holds ${items.length} items and counts ${countOf(run)}`);
+  if (items.length !== itemCount(run))
+    report(`${name} holds ${items.length} items and counts ${itemCount(run)}`);
   let last = before;
   for (const [index, item] of items.entries()) {
     const place = `${name}, item ${index}`;
@@ -62,7 +63,7 @@ export function checkLeaf(
     }
     if (!itemTextAt(run, index).equals(Buffer.from(itemText(item.id, item.name))))
       report(`${place} is not where its offset says`);
-    const itemKey = leafKey(space, bytesOf(item.id));
+    const itemKey = leafKey(space, encodeId(item.id));
     if (itemKey <= last || itemKey > key) report(`${place} is out of order`);
     last = itemKey;
   }
@@ -80,11 +81,11 @@ function isText(value: unknown): value is string {
 /** What is wrong with the count or the offsets of a leaf. */
 export function brokenOffset(run: SortedRun): string | undefined {
   if (run.length < emptySortedRun.length) return 'has no count';
-  if (countOf(run) === 0) return 'is empty';
+  if (itemCount(run) === 0) return 'is empty';
   if (textBytes(run) <= 0) return 'counts more items than it has room for';
-  for (let index = 0; index < countOf(run); index++) {
-    const start = startOf(run, index);
-    const isAfterLast = index === 0 ? start === 0 : start > startOf(run, index - 1);
+  for (let index = 0; index < itemCount(run); index++) {
+    const start = itemStart(run, index);
+    const isAfterLast = index === 0 ? start === 0 : start > itemStart(run, index - 1);
     if (!isAfterLast || start >= textBytes(run)) return `has a wrong offset at item ${index}`;
   }
   return undefined;

@@ -5,10 +5,10 @@ import { changesIn, type Transaction } from '../log/leaves.ts';
 import { Memtable } from '../log/memtable.ts';
 import { passingRun, withChanges } from '../log/merge.ts';
 import { openStoreToRead, type SpaceRecord, type Store } from '../store.ts';
-import { endKey, firstKey, leafKey, spaceOf } from './databases.ts';
+import { endKey, firstKey, leafKey, parseSpace } from './databases.ts';
 import { checkFile, emptyProblem } from './format.ts';
 import { readHead } from './pages.ts';
-import { countOf, emptySortedRun, type SortedRun, textBytes } from './sorted-run.ts';
+import { emptySortedRun, itemCount, type SortedRun, textBytes } from './sorted-run.ts';
 import { brokenOffset, checkLeaf, journalProblem, recordProblem } from './verify-values.ts';
 
 export interface Verified {
@@ -187,7 +187,7 @@ class Verification {
       start = this.#inSnapshot((transaction) => {
         const [key] = leaves.getKeys({ start: from, limit: 1, transaction });
         if (key === undefined) return undefined;
-        const space = spaceOf(key);
+        const space = parseSpace(key);
         const isKnown =
           records.inspectOne(space) !== undefined ||
           this.#memtable.record(space) !== undefined ||
@@ -206,8 +206,8 @@ class Verification {
 
 function add(sums: Sums, runs: readonly SortedRun[]): void {
   for (const run of runs) {
-    sums.count += countOf(run);
-    sums.textBytes += textBytes(run) - (countOf(run) - 1);
+    sums.count += itemCount(run);
+    sums.textBytes += textBytes(run) - (itemCount(run) - 1);
   }
 }
 

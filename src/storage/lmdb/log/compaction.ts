@@ -1,7 +1,7 @@
 import type { Space } from '../../engine.ts';
 import type { Reading } from '../file/checked-database.ts';
-import { bytesOf, lastLeafKey, leafKey } from '../file/databases.ts';
-import { countOf, emptySortedRun, idAtIndex, type SortedRun } from '../file/sorted-run.ts';
+import { encodeId, lastLeafKey, leafKey } from '../file/databases.ts';
+import { emptySortedRun, idAtIndex, itemCount, type SortedRun } from '../file/sorted-run.ts';
 import { leafBytesMax } from '../limits.ts';
 import type { Store } from '../store.ts';
 import { trimCompacted } from './journal.ts';
@@ -112,7 +112,7 @@ function putLeaves(store: Store, space: Space, key: string, runs: SortedRun[]): 
     return;
   }
   for (const run of runs)
-    store.leaves.putSync(leafKey(space, bytesOf(idAtIndex(run, countOf(run) - 1))), run);
+    store.leaves.putSync(leafKey(space, encodeId(idAtIndex(run, itemCount(run) - 1))), run);
   if (runs.length > 0 || last.length >= smallLeafBytes || !joinWithNext(store, space, key, last)) {
     store.leaves.putSync(key, last);
   }

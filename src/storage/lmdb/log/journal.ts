@@ -1,5 +1,5 @@
 import type { Space } from '../../engine.ts';
-import type { Statistics, Store } from '../store.ts';
+import { countPages, type Statistics, type Store } from '../store.ts';
 
 /** A commit in the journal. */
 export interface JournalEntry {
@@ -138,7 +138,6 @@ export function trimCompacted(store: Store, last: number): void {
 }
 
 function isTooLarge({ journal }: Store, { journalBytesMax }: ArchiveMark): boolean {
-  const { pageSize, treeBranchPageCount, treeLeafPageCount, overflowPages } =
-    journal.getStats() as Statistics;
-  return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize > journalBytesMax;
+  const statistics = journal.getStats() as Statistics;
+  return countPages(statistics) * statistics.pageSize > journalBytesMax;
 }

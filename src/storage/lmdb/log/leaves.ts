@@ -2,8 +2,8 @@ import { defined } from '../../../defined.ts';
 import type { ScanOptions, Space } from '../../engine.ts';
 import { scanChunkBytes } from '../../limits.ts';
 import type { Reading } from '../file/checked-database.ts';
-import { bytesOf, endKey, lastLeafKey, leafKey } from '../file/databases.ts';
-import { countOf, emptySortedRun, findText, type SortedRun, search } from '../file/sorted-run.ts';
+import { encodeId, endKey, lastLeafKey, leafKey } from '../file/databases.ts';
+import { emptySortedRun, findText, itemCount, type SortedRun, search } from '../file/sorted-run.ts';
 import type { Store } from '../store.ts';
 import type { Change } from './memtable.ts';
 import { passingRun, textBetween, withChanges } from './merge.ts';
@@ -31,7 +31,7 @@ export function leafAfter(store: Store, space: Space, key: string, reading?: Rea
 
 /** The text of an item in the leaves, valid until the next read. Throws DamagedValueError. */
 export function textInLeaves(store: Store, space: Space, id: string): Buffer | undefined {
-  const { run } = findLeaf(store, space, bytesOf(id));
+  const { run } = findLeaf(store, space, encodeId(id));
   return textInRun(store, space, id, run);
 }
 
@@ -40,7 +40,7 @@ function textInRun(store: Store, space: Space, id: string, run: SortedRun): Buff
   const idInBytes = Buffer.from(id);
   const text = findText(run, idInBytes);
   if (text === undefined && search(run, idInBytes, 0).index === 0)
-    checkLeafBefore(store, space, leafKey(space, bytesOf(id)));
+    checkLeafBefore(store, space, leafKey(space, encodeId(id)));
   return text;
 }
 
@@ -82,7 +82,7 @@ export class LeafLookup {
 
   /** The text of an item, valid until the next call. */
   text(space: Space, id: string): Buffer | undefined {
-    const idBytes = bytesOf(id);
+    const idBytes = encodeId(id);
     const isKept =
       this.#space === space && idBytes >= this.#from && leafKey(space, idBytes) <= this.#leaf.key;
     if (!isKept) this.#read(space, idBytes);
@@ -134,7 +134,7 @@ export function* readRuns(
   changes: readonly Change[],
   { after = '', prefix = '', transaction }: RunsOptions,
 ): Generator<SortedRun> {
-  const [afterBytes, prefixBytes] = [bytesOf(after), bytesOf(prefix)];
+  const [afterBytes, prefixBytes] = [encodeId(after), encodeId(prefix)];
   const start = leafKey(space, afterBytes > prefixBytes ? afterBytes : prefixBytes);
   let next = changes.findIndex(({ idBytes }) => leafKey(space, idBytes) >= start);
   if (next < 0) next = changes.length;
@@ -169,7 +169,7 @@ export function* readChunks(
     const end = Math.min(last, first + left);
     left -= end - first;
     // Computed before `yield`: afterwards the run is no longer valid.
-    const isLast = last < countOf(run);
+    const isLast = last < itemCount(run);
     let text = textBetween(run, first, end);
     if (!chunk.hasRoomFor(text)) {
       // Copied, because another reader may reuse the library's buffer before the next chunk is requested.
@@ -200,7 +200,7 @@ function prefixRange(prefix = ''): IdRange {
 
 /** The index of the first item of the run in the range, and the index after its last one. */
 function withinRun(run: SortedRun, { after, from, before }: IdRange): { first: number; last: number } {
-  const last = before === undefined ? countOf(run) : search(run, before, 0).index;
+  const last = before === undefined ? itemCount(run) : search(run, before, 0).index;
   const afterFirst = after === undefined ? 0 : firstAfter(run, after);
   const fromFirst = from === undefined ? 0 : search(run, from, 0).index;
   return { first: Math.min(Math.max(afterFirst, fromFirst), last), last };

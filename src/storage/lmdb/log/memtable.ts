@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Space } from '../../engine.ts';
-import { bytesOf, firstKey } from '../file/databases.ts';
+import { encodeId, firstKey } from '../file/databases.ts';
 import type { SpaceRecord, Store } from '../store.ts';
 import { countChanges, entriesFrom, keysFrom, lastEntry, type SpaceEntry } from './journal.ts';
 
@@ -106,7 +106,7 @@ export class Memtable {
   }
 
   set(space: Space, id: string, value: string | undefined, commit: number): void {
-    this.#changesFor(space).set({ id, idBytes: bytesOf(id), value, commit });
+    this.#changesFor(space).set({ id, idBytes: encodeId(id), value, commit });
   }
 
   /** The space must have no items. Compaction removes its record. */

@@ -1,12 +1,12 @@
 import { itemText } from '../../item-text.ts';
 import {
-  countOf,
-  endOf,
+  itemCount,
+  itemEnd,
+  itemStart,
   itemTextAt,
   runText,
   type SortedRun,
   search,
-  startOf,
   wordBytes,
 } from '../file/sorted-run.ts';
 import type { Change } from './memtable.ts';
@@ -38,22 +38,22 @@ export function withChanges(run: SortedRun, changes: readonly Change[], size: Ru
     copied = found ? index + 1 : index;
     if (value !== undefined) items.add(Buffer.from(itemText(id, value)));
   }
-  items.addFrom(run, copied, countOf(run));
+  items.addFrom(run, copied, itemCount(run));
   return items.inRuns(size);
 }
 
 /** The items of two runs; the second run sorts after the first. */
 export function joined(first: SortedRun, second: SortedRun, size: RunSize): SortedRun[] {
   const items = new Items();
-  items.addFrom(first, 0, countOf(first));
-  items.addFrom(second, 0, countOf(second));
+  items.addFrom(first, 0, itemCount(first));
+  items.addFrom(second, 0, itemCount(second));
   return items.inRuns(size);
 }
 
 /** The text of the items from `first` up to `end`, exclusive. */
 export function textBetween(run: SortedRun, first: number, end: number): Buffer {
-  if (first === 0 && end === countOf(run)) return runText(run);
-  return first < end ? run.subarray(startOf(run, first), endOf(run, end - 1)) : run.subarray(0, 0);
+  if (first === 0 && end === itemCount(run)) return runText(run);
+  return first < end ? run.subarray(itemStart(run, first), itemEnd(run, end - 1)) : run.subarray(0, 0);
 }
 
 /** Sorted items, as stretches of text from other buffers. */
@@ -73,9 +73,9 @@ class Items {
       this.add(itemTextAt(run, first));
       return;
     }
-    const start = startOf(run, first);
+    const start = itemStart(run, first);
     const shift = this.#append(textBetween(run, first, end)) - start;
-    for (let index = first; index < end; index++) this.#starts.push(startOf(run, index) + shift);
+    for (let index = first; index < end; index++) this.#starts.push(itemStart(run, index) + shift);
   }
 
   inRuns(size: RunSize): SortedRun[] {

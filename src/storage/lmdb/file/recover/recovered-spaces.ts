@@ -1,7 +1,7 @@
 import type { Space } from '../../../engine.ts';
 import type { Item } from '../../../item-text.ts';
-import { spaceOf } from '../databases.ts';
-import { countOf, runText } from '../sorted-run.ts';
+import { parseSpace } from '../databases.ts';
+import { itemCount, runText } from '../sorted-run.ts';
 import type { Salvaged, SalvagedLeaf } from './salvage.ts';
 
 /** What is missing of a space. */
@@ -48,7 +48,7 @@ export class RecoverableSpace {
   *items(): Generator<Item> {
     for (const { read } of this.#leaves) {
       const run = read();
-      if (countOf(run) === 0) continue;
+      if (itemCount(run) === 0) continue;
       for (const item of JSON.parse(`[${runText(run).toString()}]`) as Item[])
         if (!this.#changes.has(item.id)) yield item;
     }
@@ -61,9 +61,9 @@ export function recoverableSpaces(salvaged: Salvaged): RecoverableSpace[] {
   const { leaves, journal, records, damagedLeaves, mayBeOld } = salvaged;
   const journaled = groupChanges(journal);
   const found = new Map<Space, SalvagedLeaf[]>();
-  for (const leaf of leaves) group(found, spaceOf(leaf.key), leaf);
+  for (const leaf of leaves) group(found, parseSpace(leaf.key), leaf);
   const damaged = new Map<Space, string[]>();
-  for (const key of damagedLeaves) group(damaged, spaceOf(key), key);
+  for (const key of damagedLeaves) group(damaged, parseSpace(key), key);
   const names = new Set([...found.keys(), ...damaged.keys(), ...records.keys(), ...journaled.keys()]);
   return [...names].sort().flatMap((space) => {
     const {

@@ -2,8 +2,8 @@ import { fstatSync, readSync } from 'node:fs';
 import type { Space } from '../../../engine.ts';
 import type { JournalEntry } from '../../log/journal.ts';
 import type { SpaceRecord } from '../../store.ts';
-import { contentOf, isIntact } from '../checked-database.ts';
-import { parseJson, spaceOf } from '../databases.ts';
+import { isIntact, stripChecksum } from '../checked-database.ts';
+import { parseJson, parseSpace } from '../databases.ts';
 import { formatKey } from '../format.ts';
 import { catchBroken, PageCheck } from '../page-check.ts';
 import {
@@ -94,7 +94,7 @@ class Scan {
       return;
     }
     const text = key.toString('latin1');
-    const space = spaceOf(text);
+    const space = parseSpace(text);
     if (spacePattern.test(text) && text.length > space.length) this.#takeLeaf(text, read, transaction);
     else if (spacePattern.test(text)) {
       const record = readJson(text, read());
@@ -108,14 +108,15 @@ class Scan {
   }
 
   #takeLeaf(key: string, read: () => Buffer, transaction: number): void {
-    if (isIntact(key, read())) keepNewest(this.#leaves, key, { value: () => contentOf(read()), transaction });
+    if (isIntact(key, read()))
+      keepNewest(this.#leaves, key, { value: () => stripChecksum(read()), transaction });
     else this.#damaged.add(key);
   }
 }
 
 /** Undefined if the value is damaged. */
 function readJson(key: string | number, stored: Buffer): unknown {
-  return isIntact(key, stored) ? parseJson(contentOf(stored)) : undefined;
+  return isIntact(key, stored) ? parseJson(stripChecksum(stored)) : undefined;
 }
 
 /** The page that was written last has the last state of a key. */
