@@ -30,7 +30,7 @@ export const lastArchivingMsMax = 3_000;
 export const agentStopMsMax = 5_000;
 /** How long a stopping service waits for the end of that thread after terminating it. */
 export const agentEndMsMax = 1_000;
-/** The priority of a process that makes a backup, as of `nice`: requests come first. */
+/** The `nice` value of a process that makes a backup: requests come first. */
 export const backupPriority = 19;
 /** How long a request waits for the list of a target: a bucket with the segments of a month is listed in seconds. */
 export const backupListMsMax = 10_000;
@@ -43,7 +43,7 @@ export const consoleBuildMsMax = 120_000;
 
 /** The clocks of two machines differ by less. */
 export const clockSlackMs = 5 * 60_000;
-/** A scheduled backup that is later than this is missing: one of a large store takes minutes. */
+/** A scheduled backup counts as missing when it is this late: a backup of a large store takes minutes. */
 export const backupLateMs = 60 * 60 * 1_000;
 /** A master key that seals for longer should be rotated: NIST SP 800-57 part 1 (5.3.6) gives a key-wrapping key two years. */
 export const masterKeyAgeMsMax = 2 * 365 * 24 * 60 * 60 * 1_000;

@@ -22,7 +22,7 @@ export interface SharedOrigins {
   readonly paymentOrigin: string;
 }
 
-/** The listener of the service, and that of payments, which is the same unless the settings give it a port. */
+/** The main listener and the one for payments. They are the same unless the settings give payments a port. */
 export class Listeners {
   readonly main: Listener;
   readonly payments: Listener;

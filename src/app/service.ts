@@ -73,8 +73,8 @@ export interface Service {
 const ownOnly: GatherMetrics = (own) => async () => [own()];
 
 /**
- * Starts the service. Throws SettingsError if the settings do not match the data folder, and TransientError if what it needs
- * stays out of reach for `startRetryMsMax`.
+ * Starts the service. Throws SettingsError if the settings do not match the data folder, and TransientError if something that it needs
+ * cannot be reached for `startRetryMsMax`.
  */
 export async function startService(settings: Settings, options: ServiceOptions): Promise<Service> {
   const { log = openLog(settings.logLevel), now = Date.now } = options;

@@ -20,9 +20,9 @@ import {
  * caller has given up.
  */
 const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Seconds. A flush is half a millisecond on a good disk; one of 15 s ends the process. */
+/** Seconds. A flush takes half a millisecond on a good disk; after 15 s it ends the process. */
 const storeBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15];
-/** Commits. */
+/** Commits per flush. */
 const sharedBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 /** All other methods share one label, so that callers cannot create labels. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];

@@ -124,7 +124,7 @@ export interface Engine {
 
   /**
    * Makes all of the writes (1–`commitWritesMax`, no item twice), or none and returns a Rejection. Resolves when they are
-   * durable. Commits are serial: each sees the outcome of all before it, and those of one caller are made in their order.
+   * durable. Commits are serial: each sees the outcome of all earlier ones. Commits of one caller keep their order.
    *
    * @param caller the caller of the commit, for an engine that shares its time among callers; undefined for the service itself
    */
@@ -139,14 +139,14 @@ export interface Engine {
    */
   checkWritable(): Promise<void>;
 
-  /** Finishes what was accepted, then releases the store. */
+  /** Finishes the accepted work, then releases the store. */
   close(): Promise<void>;
 }
 
 /** `kept`: the tables of this engine belong to its operator, so the table stays, empty. */
 export type SpaceRemoval = 'removed' | 'kept' | 'not_empty' | 'missing';
 
-/** An engine that reads in pages knows none of these: other processes change the space meanwhile. */
+/** An engine with `pages` knows none of these, because other processes may change the space. */
 export interface SpaceFacts {
   /** The number of items. */
   readonly count?: number;

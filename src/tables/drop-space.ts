@@ -27,7 +27,7 @@ export async function dropSpace(
     const count = await deleteItems(engine, space, caller);
     if (count === undefined) return isFound;
     isFound = true;
-    // The next pass finds the items that others changed meanwhile, or created behind this pass.
+    // The next pass finds items that others have changed or created meanwhile.
     if (count > 0) continue;
     if (keepsSpace || (await engine.removeSpace(space)) !== 'not_empty') return true;
   }

@@ -165,8 +165,8 @@ export class Tables {
   }
 
   /**
-   * Deletes all items, in commits of `commitWritesMax`, and then the table; a declared table stays, empty. A process that is
-   * killed leaves the table with the items that were not deleted yet. Items that others create meanwhile are deleted too.
+   * Deletes all items, in commits of `commitWritesMax`, and then the table; a declared table stays, empty. If the process is killed, the
+   * table keeps the remaining items. Items that others create meanwhile are deleted too.
    * Throws `invalid_request` (name), `table_not_found`, `overloaded` when others keep creating items.
    *
    * @param audit the audit entry (`audited`). It is committed before the first item is deleted, because the items take several

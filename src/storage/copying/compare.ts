@@ -26,33 +26,31 @@ export interface Comparison {
 /** Called with the number of items that were read again since the last call. */
 export type Read = (items: number) => void;
 
+/** What to compare. */
+interface Compared {
+  readonly spaces: readonly Space[];
+  readonly read: Read;
+}
+
 /** Reads both stores again in full, and reports each space that differs. */
-export async function compareStores(
+export function compareStores(
   source: Engine,
   target: Engine,
-  { spaces, read }: { readonly spaces: readonly Space[]; readonly read: Read },
+  { spaces, read }: Compared,
 ): Promise<Comparison> {
-  const found = { items: 0, spaces: [] as Space[], differences: [] as string[] };
-  for (const space of spaces) {
+  return compareSpaces(spaces, async (space) => {
     const [there, here] = await Promise.all([digestSpace(source, space, read), digestSpace(target, space)]);
-    found.items += there.count;
-    if (there.count > 0) found.spaces.push(space);
-    if (there.count !== here.count)
-      found.differences.push(`${space}: ${there.count} items in the source, ${here.count} in the target`);
-    else if (there.digest !== here.digest)
-      found.differences.push(`${space}: ${there.count} items in both, but not the same ones`);
-  }
-  return found;
+    const { count } = there;
+    if (count !== here.count)
+      return { count, difference: `${count} items in the source, ${here.count} in the target` };
+    if (there.digest === here.digest) return { count };
+    return { count, difference: `${count} items in both, but not the same ones` };
+  });
 }
 
 /** As `compareStores`, for a target that may hold more items: looks up each item of the source. */
-export async function lookForAll(
-  source: Engine,
-  target: Engine,
-  { spaces, read }: { readonly spaces: readonly Space[]; readonly read: Read },
-): Promise<Comparison> {
-  const found = { items: 0, spaces: [] as Space[], differences: [] as string[] };
-  for (const space of spaces) {
+export function lookForAll(source: Engine, target: Engine, { spaces, read }: Compared): Promise<Comparison> {
+  return compareSpaces(spaces, async (space) => {
     let [count, missing] = [0, 0];
     const look = async (entries: readonly Entry[]) => {
       const values = await Promise.all(entries.map(({ id }) => target.get(space, id)));
@@ -66,10 +64,21 @@ export async function lookForAll(
       if (entries.length === lookupsAtOnce) await look(entries.splice(0));
     }
     await look(entries);
+    if (missing === 0) return { count };
+    return { count, difference: `${missing} of ${count} items are missing or different in the target` };
+  });
+}
+
+async function compareSpaces(
+  spaces: readonly Space[],
+  compare: (space: Space) => Promise<{ readonly count: number; readonly difference?: string }>,
+): Promise<Comparison> {
+  const found = { items: 0, spaces: [] as Space[], differences: [] as string[] };
+  for (const space of spaces) {
+    const { count, difference } = await compare(space);
     found.items += count;
     if (count > 0) found.spaces.push(space);
-    if (missing > 0)
-      found.differences.push(`${space}: ${missing} of ${count} items are missing or different in the target`);
+    if (difference !== undefined) found.differences.push(`${space}: ${difference}`);
   }
   return found;
 }

@@ -7,6 +7,7 @@ import { type DynamoError, isMissingTable, translateError } from './errors.ts';
 import { isService, type Layout, type Place } from './layout.ts';
 import type { Spaces } from './spaces.ts';
 
+const ifAbsent = 'attribute_not_exists(id)';
 /** Attempts of one commit that finds a table missing. The limit ends the loop when the table keeps disappearing. */
 const missingTableTriesMax = 4;
 
@@ -60,7 +61,7 @@ export class Commits {
     const command = new PutItemCommand({
       TableName: table,
       Item: { ...key, [names.value]: { S: value }, [names.operation]: { S: operation } },
-      ConditionExpression: 'attribute_not_exists(id)',
+      ConditionExpression: ifAbsent,
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
     try {
@@ -117,7 +118,7 @@ export class Commits {
   }
 
   async #makeMissing(writes: readonly Write[]): Promise<void> {
-    // The service's own table was read, so it exists, even when one of its spaces has no items yet.
+    // The service's own table exists, because it was read.
     const tables = writes.map((write) => write.space).filter((space) => !isService(space));
     for (const space of new Set(tables)) {
       if (!(await this.#spaces.exists(space))) await this.#spaces.make(space);
@@ -137,32 +138,20 @@ function transactItem(write: Write, { table, key, names }: Place): TransactWrite
   const common = { TableName: table, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const;
   if (write.kind === 'create') {
     const item = { ...key, [names.value]: { S: write.value } };
-    return { Put: { ...common, Item: item, ConditionExpression: 'attribute_not_exists(id)' } };
+    return { Put: { ...common, Item: item, ConditionExpression: ifAbsent } };
   }
-  if (write.kind === 'put') {
-    const update = {
-      ...common,
-      Key: key,
-      // Keeps other attributes, as a replacement does.
-      UpdateExpression: 'SET #value = :value',
-      ExpressionAttributeNames: { '#value': names.value },
-      ExpressionAttributeValues: { ':value': { S: write.value } },
-    };
-    return { Update: update };
-  }
-  const { ifValue } = write;
-  if (ifValue === null)
-    return { ConditionCheck: { ...common, Key: key, ConditionExpression: 'attribute_not_exists(id)' } };
+  const ifValue = write.kind === 'put' ? undefined : write.ifValue;
+  if (ifValue === null) return { ConditionCheck: { ...common, Key: key, ConditionExpression: ifAbsent } };
   const condition = `attribute_exists(id)${ifValue === undefined ? '' : ' AND #value = :expected'}`;
   const expected = ifValue === undefined ? {} : { ':expected': { S: ifValue } };
   const valueName = { '#value': names.value };
-  if (write.kind === 'replace') {
+  if (write.kind === 'put' || write.kind === 'replace') {
     const update = {
       ...common,
       Key: key,
       // Keeps other attributes of the item, which belong to other programs.
       UpdateExpression: 'SET #value = :value',
-      ConditionExpression: condition,
+      ConditionExpression: write.kind === 'put' ? undefined : condition,
       ExpressionAttributeNames: valueName,
       ExpressionAttributeValues: { ...expected, ':value': { S: write.value } },
     };
@@ -170,9 +159,8 @@ function transactItem(write: Write, { table, key, names }: Place): TransactWrite
   }
   const named =
     ifValue === undefined ? {} : { ExpressionAttributeNames: valueName, ExpressionAttributeValues: expected };
-  if (write.kind === 'check')
-    return { ConditionCheck: { ...common, Key: key, ConditionExpression: condition, ...named } };
-  return { Delete: { ...common, Key: key, ConditionExpression: condition, ...named } };
+  const conditional = { ...common, Key: key, ConditionExpression: condition, ...named };
+  return write.kind === 'check' ? { ConditionCheck: conditional } : { Delete: conditional };
 }
 
 function rejectionReason(write: Write, exists: boolean): Rejection['reason'] {

@@ -34,8 +34,8 @@ export function isKeyProblem(error: DynamoError): boolean {
 }
 
 /**
- * Maps three errors of the API to those of the service: no write caused the cancellation of a transaction; the item is too large
- * with attributes that are unknown to the service; the table has a different key.
+ * Maps three errors of the API to errors of the service: a transaction was cancelled, but not because of a condition; the item is too
+ * large with attributes that the service does not know; the table has a different key.
  */
 export function translateError(error: DynamoError): unknown {
   if (isKeyProblem(error)) return wrongKey(error);

@@ -128,7 +128,7 @@ export class Scans {
     };
   }
 
-  /** Scans a service space: merges its partitions, each of which is sorted. */
+  /** Scans a service space by merging its sorted partitions. */
   async #ordered(space: `service:${ServiceSpace}`, after: string | undefined) {
     const partitionNames = listPartitions(space);
     const itemsMin = Math.ceil(firstQueryItems / partitionNames.length);

@@ -71,7 +71,7 @@ export class Spaces {
 
   /**
    * @param key attributes of the key, all strings: the partition key and perhaps a sort key
-   * @returns `there` for a table that existed and stays as it is; else whether the engine supports point-in-time
+   * @returns `there` if the table existed, and was not changed; otherwise whether the engine supports point-in-time
    *   recovery, to any second of the last 35 days
    */
   async makeTable(table: string, key: readonly string[]): Promise<TableState> {

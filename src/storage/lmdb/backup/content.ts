@@ -28,7 +28,7 @@ type Content = Pick<
 
 const accountsSpace: Space = 'service:charge-accounts';
 
-/** Describes a store that nothing writes to: its last commit, and what it holds. */
+/** Describes a store that nothing writes to: its last commit and its content. */
 export async function describeContent(file: string): Promise<Content> {
   const store = openStoreToRead(file);
   try {

@@ -49,7 +49,7 @@ export interface Plan {
   readonly heartbeat: Heartbeat | undefined;
 }
 
-/** Finds the backup to begin with, and what is known of the commits after it. Throws BackupFailed, and SettingsError if there is no backup. */
+/** Finds the backup to begin with, and the segments and notes after it. Throws BackupFailed, and SettingsError if there is no backup. */
 export async function planRestore(target: BackupTarget, wanted: Wanted, now: number): Promise<Plan> {
   const [catalogue, owner] = await Promise.all([readCatalogue(target), readOwner(target)]);
   if (wanted.name !== undefined) return planSingleBackup(target, catalogue.entries, wanted.name);

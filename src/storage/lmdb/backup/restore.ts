@@ -181,10 +181,10 @@ function checkIsEmpty(folder: string, others: readonly string[]): void {
     ]);
 }
 
-/** Characters of changes that a restore applies in one transaction: so many that each leaf is rewritten seldom. */
+/** Characters of changes that a restore applies in one transaction: enough to rewrite each leaf seldom. */
 const replaySizeMax = 32 * 1024 * 1024;
 
-/** Makes the commits of segments in a store that nobody else has open. It takes few transactions; a killed restore begins anew. */
+/** Makes the commits of segments in a store that nobody else has open. Few transactions are enough, because a killed restore starts over. */
 export class Replay {
   readonly #store: Store;
   readonly #memtable: Memtable;

@@ -4,7 +4,7 @@ import { backupName, byStore, dataFile, type Manifest, manifestFile } from './ma
 import { parseHeartbeatName, readNewest } from './notes.ts';
 import { parseSegmentName, readIntactSegment, type SegmentName } from './segment.ts';
 
-/** Deletes what is no longer needed. It never touches the backups of another store, which may be all that is left of that store. */
+/** Deletes what is no longer needed, but never the backups of another store: they may be all that is left of that store. */
 
 /**
  * Removes what killed commands have left. A file with a manifest stays, even if this version cannot read the manifest: a later version
@@ -86,7 +86,7 @@ async function findUselessSegments(
       if (!ofOthers.has(chain) && last <= (from ?? Infinity)) useless.push(segment);
       continue;
     }
-    // No backup has this chain any more, or none has it yet.
+    // No backup has this chain: all were deleted, or the first is not made yet.
     if (last > made.position) continue;
     if (!isOurs.has(chain))
       isOurs.set(

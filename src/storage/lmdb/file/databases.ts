@@ -15,7 +15,7 @@ export const databaseNames = ['records', 'leaves', 'journal'] as const;
 
 /** The parts of a store. */
 export interface Databases {
-  /** The state of each space as of its last compaction: JSON by space. */
+  /** The record of each space at its last compaction, as JSON by space. */
   readonly records: CheckedDatabase<string, string>;
   /**
    * A space's items as a series of sorted runs, by `leafKey`. The key of a run has the greatest id that belongs in it; the last run is

@@ -65,7 +65,7 @@ function readFormat(file: string, root: RootDatabase<string, string>): Format {
   return format as Format;
 }
 
-/** Throws SettingsError if a store describes itself as one of another format. Accepts a damaged description: it may be of this format. */
+/** Throws SettingsError if the description names another format. Accepts a damaged description, because it may name this format. */
 export function rejectOtherFormat(file: string, description: string): void {
   const { checksum, ...found } = parseDescription(description) ?? { format: formatVersion };
   const isWhole = checksum === undefined || checksum === descriptionChecksum(found);

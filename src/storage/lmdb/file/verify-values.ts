@@ -40,7 +40,7 @@ export function checkLeaf(
     return false;
   }
   const text = runText(run);
-  // Decoding would replace invalid bytes, and a read sends the bytes as they are.
+  // A read sends the bytes unchanged, but decoding would replace invalid ones.
   if (!isUtf8(text)) {
     report(`${name} is not UTF-8`);
     return true;
