@@ -129,8 +129,8 @@ export class Accounts {
     if (differs === 'no') return;
     const message =
       differs === 'yes'
-        ? 'This payment belongs to another processor account than the configured key, or to its other mode; nothing was ' +
-          'done. Configure the key that made it.'
+        ? 'This payment belongs to another processor account or mode than the configured key; ' +
+          'nothing was done. Configure the key that made it.'
         : 'The processor account of this payment cannot be checked now; nothing was done.';
     throw new ServiceError('unavailable', { message, retryable: differs === 'unknown' });
   }

@@ -38,7 +38,7 @@ export const cardNetworks: readonly CardNetwork[] = [
     prefixes: [['300', '305'], '3095', '36', '38', '39'],
     lengths: [14, 16, 17, 18, 19],
   },
-  // The ranges beside 3528–3589: https://github.com/activemerchant/active_merchant, credit_card_methods.rb.
+  // The ranges other than 3528–3589: https://github.com/activemerchant/active_merchant, credit_card_methods.rb.
   {
     name: 'JCB',
     prefixes: [

@@ -19,7 +19,7 @@ export interface RoutePolicy {
 /** `payer`: the buyer chooses the amount, within `minimum` and `maximum`. */
 export type RoutePrice = 'payer' | FixedPrice | TablePrice;
 
-/** Amounts of prices are in the smallest unit of the currency, whatever the unit of the route. */
+/** Amounts of prices are in the smallest unit of the currency, even if the route has the unit `major`. */
 interface FixedPrice {
   readonly fixed: number;
   readonly currency: string;

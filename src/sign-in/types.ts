@@ -184,7 +184,7 @@ export interface SignInRequest {
   readonly returnTo: { readonly url: string; readonly isOurs: boolean };
   /** For an app on another origin: the PKCE challenge (S256) that its code is bound to. */
   readonly codeChallenge?: string;
-  /** For an app on another origin: its own text, which it receives beside the code (RFC 6749, 4.1.1). */
+  /** For an app on another origin: the app's own text, which it receives with the code (RFC 6749, 4.1.1). */
   readonly appState?: string;
   /** Whether the page of the console began the sign-in. The browser then gets no session of the app. */
   readonly isForConsole?: true;

@@ -171,7 +171,7 @@ function tooLate(lostSince: number): Rejection {
   const at = new Date(lostSince).toISOString();
   return {
     code: 'period_too_late',
-    message: `--from is later than the backup, of ${at}: the charges in between would stay unknown`,
+    message: `--from is later than the backup of ${at}: the charges in between would stay unknown`,
   };
 }
 

@@ -68,7 +68,7 @@ export class SigningKeys {
   async signer(): Promise<Signer> {
     const keys = await this.#keys();
     const now = this.#context.now();
-    // If every key lies in the future, the clock was set back.
+    // If every key begins in the future, the clock was set back.
     const active = keys.findLast(({ signsFrom }) => signsFrom <= now) ?? (keys[0] as StoredKey);
     return { kid: active.kid, key: await this.#privateKey(active) };
   }
