@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { Browser } from '../../test/support/sign-in/browser.ts';
 import { signIn, startSignIn } from '../../test/support/sign-in/signing-in.ts';
@@ -25,7 +24,9 @@ class SharedStorage implements TokenStorage {
 }
 
 async function start(t: TestContext) {
-  const signingIn = await startSignIn(t, { fields: { return_urls: [returnUrl] } });
+  const clock = { aheadMs: 0 };
+  const now = () => Date.now() + clock.aheadMs;
+  const signingIn = await startSignIn(t, { fields: { return_urls: [returnUrl] }, now });
   const { origin } = signingIn.service;
   const storage = new SharedStorage();
   const responses: ReceivedResponse[] = [];
@@ -40,7 +41,7 @@ async function start(t: TestContext) {
     assert.ok(page.url.startsWith(returnUrl), page.text);
     return page.url;
   };
-  return { origin, storage, responses, open, client, arrive, signingIn };
+  return { origin, storage, responses, open, client, arrive, signingIn, clock };
 }
 
 test('signs in to an app on another origin with PKCE, and signs out', async (t) => {
@@ -122,13 +123,13 @@ test('an exchange that failed may be tried again with the same code', async (t) 
 });
 
 test('refreshes once for concurrent calls, also of several tabs', async (t) => {
-  const { client, open, arrive, storage, responses } = await start(t);
+  const { client, open, arrive, storage, responses, clock } = await start(t);
   const { accessToken } = await client.signIn.exchange(await arrive());
   for (let round = 0; round < 3; round++) {
     storage.expire();
     responses.length = 0;
     // JWTs of the same second may be equal.
-    await sleep(1_000);
+    clock.aheadMs += 1_000;
     const tabs = [client, open(), open()];
     const tokens = await Promise.all(
       tabs.flatMap(({ signIn }) => [signIn.accessToken(), signIn.accessToken()]),

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopGraceMs } from '../../src/lifecycle.ts';
-import { busyMachineMs } from '../support/busy-machine.ts';
+import { busyMachineMs, givenUpMs } from '../support/busy-machine.ts';
 import { create, payment } from '../support/http/documented-operations.ts';
 import { assertError } from '../support/http/error-response.ts';
 import { RawConnection, requestText } from '../support/http/raw-http.ts';
-import { startTestService } from '../support/service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 
 const json = { 'Content-Type': 'application/json' };
 
@@ -20,7 +20,9 @@ suite('a graceful shutdown', { concurrency: true }, () => {
     const idle = await RawConnection.open(service.origin);
     const incomplete = await RawConnection.open(service.origin);
     incomplete.send(requestText(service.origin, 'GET /readyz').slice(0, -2));
-    await sleep(200);
+    await charging(service);
+    // Nothing shows that the incomplete request has arrived too.
+    await sleep(50);
 
     const began = performance.now();
     const stopped = service.stop();
@@ -49,9 +51,10 @@ suite('a graceful shutdown', { concurrency: true }, () => {
     const request = JSON.stringify({ ...payment.body, token: 'tok_slow' });
     const gone = await RawConnection.open(service.origin);
     gone.send(requestText(service.origin, `POST ${payment.path}`, json, request));
-    await sleep(200);
+    await charging(service);
     gone.close();
-    await sleep(100);
+    // Nothing shows that the service has noticed it.
+    await sleep(50);
     await service.stop();
     assert.match(service.logged(), /"state":"succeeded"/, 'the outcome of the charge is recorded');
   });
@@ -68,3 +71,13 @@ suite('a graceful shutdown', { concurrency: true }, () => {
     assert.equal((await stuck.response()).status, 408, 'the client gets a response');
   });
 });
+
+/** Waits until a charge is at the processor. */
+async function charging(service: TestService): Promise<void> {
+  for (
+    const giveUpAt = Date.now() + givenUpMs;
+    (await service.get(payment.path)).json.body.length === 0;
+    await sleep(10)
+  )
+    assert.ok(Date.now() < giveUpAt);
+}
