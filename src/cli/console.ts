@@ -3,6 +3,7 @@ import { type Administrator, publicAdministrator } from '../access/console/admin
 import { publicKey } from '../access/keys/api-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
 import { type AuditEntry, publicAct } from '../audit/audit.ts';
+import { defined } from '../defined.ts';
 import { type Integration, userKey } from '../sign-in/types.ts';
 import { describe, type JsonOption, repeatable, subcommand, withAccess } from './command.ts';
 import { moment } from './option-values.ts';
@@ -68,10 +69,9 @@ async function addAdministrator(
   { json, scope = ['admin'], integration, name }: AddOptions,
 ): Promise<void> {
   const id = userKey({ issuer, subject });
-  const named = name === undefined ? {} : { name };
   const added = await withAccess(async ({ administrators, approvals }) => {
     const registration = await approvals.registrationFor(integration);
-    const request = { id, issuer, subject, registration, scopes: scope, ...named };
+    const request = { id, issuer, subject, registration, scopes: scope, ...defined({ name }) };
     return administrators.add(request, { by: 'cli' });
   });
   const allowed = added.scopes.join(' ');

@@ -9,6 +9,7 @@ import {
   type ShownKey,
 } from '../access/keys/api-key.ts';
 import { type Scope, scopes } from '../access/scopes.ts';
+import { defined } from '../defined.ts';
 import { describe, type JsonOption, repeatable, subcommand, withAccess } from './command.ts';
 import { commandSettings } from './command-settings.ts';
 import { duration, futureMoment } from './option-values.ts';
@@ -116,22 +117,15 @@ async function create({
   ...options
 }: CreateOptions): Promise<void> {
   const { scope = publishable ? publishableScopes : [], table, route, origin, expires } = options;
-  const shown = await withAccess(
-    ({ keys }) =>
-      keys.create(
-        {
-          kind: publishable ? 'publishable' : 'secret',
-          name,
-          scopes: scope,
-          ...(table === undefined ? {} : { tables: table }),
-          ...(route === undefined ? {} : { routes: route }),
-          ...(origin === undefined ? {} : { origins: origin }),
-          ...(expires === undefined ? {} : { expiresAt: new Date(expires).toISOString() }),
-        },
-        replaces,
-      ),
-    true,
-  );
+  const optional = {
+    tables: table,
+    routes: route,
+    origins: origin,
+    expiresAt: expires === undefined ? undefined : new Date(expires).toISOString(),
+  };
+  const kind = publishable ? 'publishable' : 'secret';
+  const request = { kind, name, scopes: scope, ...defined(optional) } as const;
+  const shown = await withAccess(({ keys }) => keys.create(request, replaces), true);
   show(shown, json);
   const { unpricedRouteWarning } = await import('../app/access.ts');
   const problem = unpricedRouteWarning(shown.key, await commandSettings());

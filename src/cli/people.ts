@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defined } from '../defined.ts';
 import { peoplePageMax } from '../sign-in/limits.ts';
 import type { People } from '../sign-in/sign-in.ts';
 import { isUserKey, publicSession, publicUser, type SessionFilter, type User } from '../sign-in/types.ts';
@@ -183,11 +184,9 @@ function parseFilter({ user, integration, olderThan }: Conditions): SessionFilte
     throw new UsageError('--integration: must be a provider and a name, such as google/web');
   if (user !== undefined && !isUserKey(user))
     throw new UsageError('--user: must be the id of a user; "users list" shows it');
-  return {
-    ...(user === undefined ? {} : { user }),
-    ...(integration === undefined ? {} : { integration }),
-    ...(olderThan === undefined ? {} : { createdBefore: Date.now() - duration('--older-than')(olderThan) }),
-  };
+  const createdBefore =
+    olderThan === undefined ? undefined : Date.now() - duration('--older-than')(olderThan);
+  return defined({ user, integration, createdBefore });
 }
 
 async function withPeople<Result>(work: (people: People) => Promise<Result>): Promise<Result> {

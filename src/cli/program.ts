@@ -8,114 +8,97 @@ import { reportProblems } from './problems.ts';
 /** Adds options, subcommands and the action to the command of its family. Completion scripts need the whole tree. */
 type Define = (command: Command, wholeProgram: () => Promise<Command>) => void;
 
-interface Family {
-  readonly name: string;
-  readonly group: 'Serve:' | 'Payments:' | 'Data:' | 'Access:' | 'Operate:';
-  readonly summary: string;
-  /** Loads the file of the family, so that no command waits for the imports of another one. */
-  readonly load: () => Promise<Define>;
-  readonly hidden?: true;
-}
+type Group = 'Serve:' | 'Payments:' | 'Data:' | 'Access:' | 'Operate:';
 
-/** Every command, with the file that defines it. */
-const families: readonly Family[] = [
-  {
-    ...{ name: 'serve', group: 'Serve:', summary: 'serve payments, tables and sign-in' },
-    load: async () => (await import('./serve.ts')).defineServe,
+/** Loads the file of a family, so that no command waits for the imports of another one. */
+type Load = () => Promise<Define>;
+
+/** Every command by its group and name, with its summary and the file that defines it. */
+const families: Readonly<Record<Group, Readonly<Record<string, readonly [summary: string, load: Load]>>>> = {
+  'Serve:': {
+    serve: ['serve payments, tables and sign-in', async () => (await import('./serve.ts')).defineServe],
+    worker: [
+      'serve as one process of serve --workers',
+      async () => (await import('./serve.ts')).defineWorker,
+    ],
+    init: [
+      'write a counterfoil.json to start from',
+      async () => (await import('./installation.ts')).defineInit,
+    ],
+    config: [
+      'print the settings in force and where each comes from',
+      async () => (await import('./installation.ts')).defineConfig,
+    ],
   },
-  {
-    ...{ name: 'worker', group: 'Serve:', summary: 'serve as one process of serve --workers', hidden: true },
-    load: async () => (await import('./serve.ts')).defineWorker,
+  'Payments:': {
+    payments: [
+      'list, refund, cancel, resolve and reconcile payments',
+      async () => (await import('./payments.ts')).definePayments,
+    ],
   },
-  {
-    ...{ name: 'init', group: 'Serve:', summary: 'write a counterfoil.json to start from' },
-    load: async () => (await import('./installation.ts')).defineInit,
+  'Data:': {
+    tables: [
+      'list, import, export, copy and drop tables',
+      async () => (await import('./tables.ts')).defineTables,
+    ],
+    store: [
+      'make the tables of DynamoDB, or copy a store',
+      async () => (await import('./store.ts')).defineStore,
+    ],
+    verify: [
+      'read the whole store and print each damage',
+      async () => (await import('./store.ts')).defineVerify,
+    ],
+    backup: [
+      'make a verified backup of the running store',
+      async () => (await import('./backup.ts')).defineBackup,
+    ],
+    restore: [
+      'put a backup into an empty data folder',
+      async () => (await import('./backup.ts')).defineRestore,
+    ],
+    compact: [
+      'make the file of a stopped store as small as it can be',
+      async () => (await import('./store.ts')).defineCompact,
+    ],
+    recover: [
+      'save what can be read of a damaged store',
+      async () => (await import('./store.ts')).defineRecover,
+    ],
   },
-  {
-    ...{ name: 'config', group: 'Serve:', summary: 'print the settings in force and where each comes from' },
-    load: async () => (await import('./installation.ts')).defineConfig,
+  'Access:': {
+    keys: ['create, list, rotate and revoke API keys', async () => (await import('./keys.ts')).defineKeys],
+    admins: [
+      'add, list and remove administrators of the console',
+      async () => (await import('./console.ts')).defineAdmins,
+    ],
+    integrations: [
+      'list sign-in integrations, and approve them for the console',
+      async () => (await import('./console.ts')).defineIntegrations,
+    ],
+    users: ['list, show and delete users', async () => (await import('./people.ts')).defineUsers],
+    sessions: ['list and end sessions', async () => (await import('./people.ts')).defineSessions],
+    audit: ['list what administrators have done', async () => (await import('./console.ts')).defineAudit],
   },
-  {
-    ...{
-      name: 'payments',
-      group: 'Payments:',
-      summary: 'list, refund, cancel, resolve and reconcile payments',
-    },
-    load: async () => (await import('./payments.ts')).definePayments,
+  'Operate:': {
+    doctor: [
+      'check the installation and print what to do',
+      async () => (await import('./installation.ts')).defineDoctor,
+    ],
+    secrets: [
+      'show, rotate and retire the master keys',
+      async () => (await import('./secrets.ts')).defineSecrets,
+    ],
+    completion: [
+      'print a completion script for a shell',
+      async () => (await import('./completion.ts')).defineCompletion,
+    ],
+    version: ['print the version', async () => defineVersion],
   },
-  {
-    ...{ name: 'tables', group: 'Data:', summary: 'list, import, export, copy and drop tables' },
-    load: async () => (await import('./tables.ts')).defineTables,
-  },
-  {
-    ...{ name: 'store', group: 'Data:', summary: 'make the tables of DynamoDB, or copy a store' },
-    load: async () => (await import('./store.ts')).defineStore,
-  },
-  {
-    ...{ name: 'verify', group: 'Data:', summary: 'read the whole store and print each damage' },
-    load: async () => (await import('./store.ts')).defineVerify,
-  },
-  {
-    ...{ name: 'backup', group: 'Data:', summary: 'make a verified backup of the running store' },
-    load: async () => (await import('./backup.ts')).defineBackup,
-  },
-  {
-    ...{ name: 'restore', group: 'Data:', summary: 'put a backup into an empty data folder' },
-    load: async () => (await import('./backup.ts')).defineRestore,
-  },
-  {
-    ...{ name: 'compact', group: 'Data:', summary: 'make the file of a stopped store as small as it can be' },
-    load: async () => (await import('./store.ts')).defineCompact,
-  },
-  {
-    ...{ name: 'recover', group: 'Data:', summary: 'save what can be read of a damaged store' },
-    load: async () => (await import('./store.ts')).defineRecover,
-  },
-  {
-    ...{ name: 'keys', group: 'Access:', summary: 'create, list, rotate and revoke API keys' },
-    load: async () => (await import('./keys.ts')).defineKeys,
-  },
-  {
-    ...{ name: 'admins', group: 'Access:', summary: 'add, list and remove administrators of the console' },
-    load: async () => (await import('./console.ts')).defineAdmins,
-  },
-  {
-    ...{
-      name: 'integrations',
-      group: 'Access:',
-      summary: 'list sign-in integrations, and approve them for the console',
-    },
-    load: async () => (await import('./console.ts')).defineIntegrations,
-  },
-  {
-    ...{ name: 'users', group: 'Access:', summary: 'list, show and delete users' },
-    load: async () => (await import('./people.ts')).defineUsers,
-  },
-  {
-    ...{ name: 'sessions', group: 'Access:', summary: 'list and end sessions' },
-    load: async () => (await import('./people.ts')).defineSessions,
-  },
-  {
-    ...{ name: 'audit', group: 'Access:', summary: 'list what administrators have done' },
-    load: async () => (await import('./console.ts')).defineAudit,
-  },
-  {
-    ...{ name: 'doctor', group: 'Operate:', summary: 'check the installation and print what to do' },
-    load: async () => (await import('./installation.ts')).defineDoctor,
-  },
-  {
-    ...{ name: 'secrets', group: 'Operate:', summary: 'show, rotate and retire the master keys' },
-    load: async () => (await import('./secrets.ts')).defineSecrets,
-  },
-  {
-    ...{ name: 'completion', group: 'Operate:', summary: 'print a completion script for a shell' },
-    load: async () => (await import('./completion.ts')).defineCompletion,
-  },
-  {
-    ...{ name: 'version', group: 'Operate:', summary: 'print the version' },
-    load: async () => defineVersion,
-  },
-];
+};
+
+/** Only `serve --workers` starts it. */
+const hiddenName = 'worker';
 
 function defineVersion(command: Command): void {
   describe(command, { description: 'Print the version.', examples: ['version', 'version --json'] }).action(
@@ -152,10 +135,10 @@ export function wholeProgram(): Promise<Command> {
 /** The tree in which the families that the command line may name are loaded; the others have a name and a summary. */
 async function programFor(args: readonly string[]): Promise<Command> {
   const [first, second] = args.filter((arg) => !arg.startsWith('-'));
-  return buildProgram(({ name }) => name === first || (first === 'help' && name === second));
+  return buildProgram((name) => name === first || (first === 'help' && name === second));
 }
 
-async function buildProgram(isLoaded: (family: Family) => boolean): Promise<Command> {
+async function buildProgram(isLoaded: (name: string) => boolean): Promise<Command> {
   const program = new Command('counterfoil')
     .exitOverride()
     // `reportProblems` prints errors; this is the help that commander shows when a subcommand is missing.
@@ -175,19 +158,20 @@ async function buildProgram(isLoaded: (family: Family) => boolean): Promise<Comm
   });
   addCommonOptions(program);
   program.addHelpText('after', exitCodes);
-  for (const family of families) await add(program, family, isLoaded(family));
+  for (const [group, members] of Object.entries(families))
+    for (const [name, [summary, load]] of Object.entries(members)) {
+      const command = program.command(name, { hidden: name === hiddenName }).helpGroup(group);
+      if (isLoaded(name)) addFamily(command, await load());
+      command.summary(summary);
+    }
   return program;
 }
 
-async function add(program: Command, { name, group, summary, load, hidden }: Family, isLoaded: boolean) {
-  const command = program.command(name, { hidden: hidden === true }).helpGroup(group);
-  if (isLoaded) {
-    (await load())(command, wholeProgram);
-    addCommonOptions(command);
-    if (command.commands.length > 0)
-      command.commandsGroup('Commands:').helpCommand('help [command]', helpDescription);
-  }
-  command.summary(summary);
+function addFamily(command: Command, define: Define): void {
+  define(command, wholeProgram);
+  addCommonOptions(command);
+  if (command.commands.length > 0)
+    command.commandsGroup('Commands:').helpCommand('help [command]', helpDescription);
 }
 
 /** How a list of commands shows one: its name and arguments. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkPortsAreFree, type SharedOrigins } from '../app/listeners.ts';
 import { retryStart, type Service, startService } from '../app/service.ts';
+import { defined } from '../defined.ts';
 import { stopMsMax } from '../lifecycle.ts';
 import { type Log, openLog } from '../log.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -162,7 +163,7 @@ class WorkerGroup {
 
   async #replace(pid: number | undefined, end: string): Promise<void> {
     if (this.#isStopping) return;
-    this.#log.error('worker_died', { ...(pid === undefined ? {} : { pid }), detail: end });
+    this.#log.error('worker_died', { ...defined({ pid }), detail: end });
     while (!this.#isStopping) {
       try {
         await this.start();
