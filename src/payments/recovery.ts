@@ -40,7 +40,7 @@ type Known = Map<string, { readonly owner: string; readonly since: number }>;
  * by changing its marker, so that it has one owner, and resumes it from step two with the same key.
  *
  * Each processor has a separate queue, so that a processor that hangs delays no charges of others.
- * `processors/sending/pace.ts` limits the rate of calls.
+ * `processors/sending/throttle.ts` limits the rate of calls.
  */
 export class Recovery {
   readonly #context: PaymentContext;
