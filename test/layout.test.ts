@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 
 /**
@@ -232,9 +232,34 @@ function codeIn(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-test('no file of the service is longer than 270 lines', () => {
-  const long = files.filter((file) => readFileSync(join('src', file), 'utf8').split('\n').length > 270);
-  assert.deepEqual(long, []);
+const linesMax = 270;
+const linesMin = 50;
+
+function linesOf(file: string): number {
+  return readFileSync(join('src', file), 'utf8').split('\n').length - 1;
+}
+
+test(`no file of the service is longer than ${linesMax} lines`, () => {
+  assert.deepEqual(
+    files.filter((file) => linesOf(file) >= linesMax),
+    [],
+  );
+});
+
+/** What is imported when it is needed, as commands and adapters are, is no part of its importer. */
+test(`a file of ${linesMin} lines or less with one importer belongs to that importer, unless that would be too long`, () => {
+  const importers = new Map<string, string[]>(files.map((file) => [file, []]));
+  for (const file of files) {
+    const text = readFileSync(join('src', file), 'utf8');
+    for (const [, target = ''] of text.matchAll(/\b(?:from|import) '(\.[^']+)'/g))
+      importers.get(normalize(join(dirname(file), target)))?.push(file);
+  }
+  const small = [...importers].flatMap(([file, [importer, ...others]]) => {
+    if (importer === undefined || others.length > 0 || basename(file) === 'limits.ts') return [];
+    const isSmall = linesOf(file) <= linesMin && linesOf(file) + linesOf(importer) < linesMax;
+    return isSmall ? [`${file} belongs to ${importer}`] : [];
+  });
+  assert.deepEqual(small, []);
 });
 
 test('no file of the embedded store or of backups is shorter than 50 lines, except the lists of bounds', () => {
