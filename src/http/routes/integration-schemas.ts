@@ -28,7 +28,7 @@ const uri = { format: 'uri' };
 const url = Type.String(uri);
 const credential = Type.Optional(Type.String({ minLength: 1 }));
 /** The schema lists all names; the rules of a provider decide which of them it accepts. */
-export const body = named(
+export const integrationBody = named(
   'IntegrationRequest',
   strictObject(
     {
@@ -64,7 +64,7 @@ export const body = named(
     },
   ),
 );
-export const registered = named(
+export const registeredIntegration = named(
   'RegisteredIntegration',
   strictObject({
     compelete: Type.Literal(true, { description: 'Spelled as published' }),
@@ -77,7 +77,7 @@ export const registered = named(
     created_at: timestamp,
   }),
 );
-export const described = named(
+export const integrationState = named(
   'Integration',
   strictObject({
     name: Type.String(),
@@ -113,7 +113,7 @@ export const verifyQuery = strictObject({
     }),
   ),
 });
-export const listQuery = strictObject({
+export const integrationListQuery = strictObject({
   after: Type.Optional(
     Type.String({
       pattern: '^[a-z]{1,20}/[a-z0-9-]{1,63}$',

@@ -9,12 +9,12 @@ import { messageResponse, responseSchema } from '../response/schemas.ts';
 import { operation, type Routes, routeFamily } from '../server/operation.ts';
 import {
   approvalBody,
-  body,
-  described,
+  integrationBody as body,
   integrationIn,
-  listQuery,
+  integrationListQuery,
+  integrationState,
   integrationParams as params,
-  registered,
+  registeredIntegration,
   verifyQuery,
 } from './integration-schemas.ts';
 
@@ -37,7 +37,10 @@ export function integrationRoutes(signIn: SignIn): Routes {
         id: 'createIntegration',
         summary: 'Register a sign-in integration',
         request: { params, query: verifyQuery, body },
-        response: responseSchema(registered, 'The integration is on disk, with its secret encrypted'),
+        response: responseSchema(
+          registeredIntegration,
+          'The integration is on disk, with its secret encrypted',
+        ),
         legacyErrors: {
           name: 'IntegrationErrorResponse',
           schemas: { compelete: Type.Literal(false) },
@@ -75,7 +78,10 @@ export function integrationRoutes(signIn: SignIn): Routes {
       id: 'replaceIntegration',
       summary: 'Replace the credentials of an integration',
       request: { params, query: verifyQuery, body },
-      response: responseSchema(described, 'The new credentials are on disk, with the secret encrypted'),
+      response: responseSchema(
+        integrationState,
+        'The new credentials are on disk, with the secret encrypted',
+      ),
       handle: async (request) => {
         const named = integrationIn(request);
         if (request.query.verify === 'true') await signIn.verify(named, request.body);
@@ -103,7 +109,7 @@ export function integrationRoutes(signIn: SignIn): Routes {
     operation('GET', all, 'integrations:read', {
       id: 'listIntegrations',
       summary: 'List integrations',
-      request: { query: listQuery },
+      request: { query: integrationListQuery },
       response: list,
       handle: ({ query }, reply) => sendList(reply, undefined, query.after),
     }),
@@ -111,7 +117,7 @@ export function integrationRoutes(signIn: SignIn): Routes {
     operation('GET', `${all}/:identity_provider`, 'integrations:read', {
       id: 'listIntegrationsOfProvider',
       summary: 'List the integrations of a provider',
-      request: { params: Type.Pick(params, ['identity_provider']), query: listQuery },
+      request: { params: Type.Pick(params, ['identity_provider']), query: integrationListQuery },
       response: list,
       handle: ({ params, query }, reply) => sendList(reply, params.identity_provider, query.after),
     }),
@@ -147,8 +153,8 @@ export function integrationRoutes(signIn: SignIn): Routes {
   ]);
 }
 
-const withoutSecret = responseSchema(described, 'The integration, without its secret');
-const list = pageResponse(described, 'Ordered by provider and name; `next` if there are more');
+const withoutSecret = responseSchema(integrationState, 'The integration, without its secret');
+const list = pageResponse(integrationState, 'Ordered by provider and name; `next` if there are more');
 
 function publicIntegration(signIn: SignIn, integration: Integration) {
   const { redirectUri, signInUrl } = signIn.addresses(integration);

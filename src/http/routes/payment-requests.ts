@@ -24,7 +24,7 @@ import { paymentStatus, processor as processorName } from './payment-responses.t
 
 /** The requests of the payment operations: their schemas, and what the domain receives of them. */
 
-export const params = Type.Object({
+export const routeParams = Type.Object({
   processor: documentedAs(Type.String(), processorName),
   route_id: Type.String({
     description: 'A payment route from the settings; charge by default',
@@ -32,7 +32,7 @@ export const params = Type.Object({
   }),
 });
 export const paymentParams = Type.Object({
-  ...params.properties,
+  ...routeParams.properties,
   payment_id: Type.String({ examples: ['pay_019e2b6c5f803d1f5a7c'] }),
 });
 export const eventParams = Type.Object({
@@ -110,7 +110,7 @@ const body = named(
     { examples: [{ amount: 1050, currency: 'EUR', token: 'tok_paid' }] },
   ),
 );
-export const headers = Type.Object({
+export const idempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
       description: 'Requests with the same key and body are charged once and get the same response',
@@ -146,7 +146,7 @@ export const priceQuery = documentedAs(
 /** Payments of a page without `limit`. */
 const pageItemsDefault = 20;
 
-export const listQuery = strictObject({
+export const paymentListQuery = strictObject({
   idempotency_key: Type.Optional(
     Type.String({
       description:
@@ -176,7 +176,7 @@ export function parseList({
   after,
   since,
   status,
-}: Omit<Static<typeof listQuery>, 'idempotency_key'>) {
+}: Omit<Static<typeof paymentListQuery>, 'idempotency_key'>) {
   return {
     // The payments domain checks the limits.
     limit: limit === undefined ? pageItemsDefault : wholeNumber(limit),
@@ -194,9 +194,9 @@ export function parseTime(param: string, text: string): number {
   throw invalidRequest(param, message);
 }
 
-export const chargeSchemas = { params, headers, body };
+export const chargeSchemas = { params: routeParams, headers: idempotencyHeaders, body };
 
-export function routeIn(request: { readonly params: Static<typeof params> }) {
+export function routeIn(request: { readonly params: Static<typeof routeParams> }) {
   return { processor: request.params.processor, route: request.params.route_id };
 }
 

@@ -16,11 +16,11 @@ import {
   chargeRequest,
   chargeSchemas,
   eventParams,
-  headers,
-  listQuery,
-  params,
+  idempotencyHeaders as headers,
+  routeParams as params,
   parseList,
   paymentIn,
+  paymentListQuery,
   paymentParams,
   priceQuery,
   refundBody,
@@ -84,7 +84,7 @@ export function paymentRoutes(payments: Payments, prefix: string, counts: Charge
     operation('GET', all, 'payments:read', {
       id: 'listPayments',
       summary: 'List payments, or find one by its idempotency key',
-      request: { params, query: listQuery },
+      request: { params, query: paymentListQuery },
       response: envelopeSchema(
         foundPayments,
         'A page of payments, ordered by creation; or the payment with `idempotency_key`',
