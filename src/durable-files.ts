@@ -55,7 +55,8 @@ function draftsOfOthers(folder: string): readonly { readonly path: string; reado
   });
 }
 
-function isAlive(pid: number): boolean {
+/** Whether a process of this machine is running. */
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

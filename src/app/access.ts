@@ -23,7 +23,7 @@ import { distantDeclinesCachedMs } from './limits.ts';
 /** Sets up access control. */
 
 /** The access options of an HTTP app. */
-export type Access = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
+export type AccessParts = Pick<AppOptions, 'crossOrigin' | 'isHttpsOnly' | 'callerAddresses'> & {
   readonly authorizer: Authorizer;
   readonly cardTesting: CardTestingLimiter;
   readonly audit: AuditReader;
@@ -49,7 +49,7 @@ export async function openAccess(
   processors: Iterable<Pick<ConnectedProcessor, 'name' | 'movesMoney'> | undefined>,
   log: Log,
   now: () => number,
-): Promise<Access> {
+): Promise<AccessParts> {
   const { corsOrigins, trustedProxies, limits, publicUrl } = settings;
   const reachable = reachableAddress(settings);
   // Only a clear no opens the service: an adapter without the field closes it.

@@ -22,14 +22,14 @@ import type { Routes } from '../http/server/operation.ts';
 import { tablePolicy } from '../settings/load.ts';
 import type { Settings } from '../settings/schema.ts';
 import { version } from '../version.ts';
-import type { Access } from './access.ts';
+import type { AccessParts } from './access.ts';
 import { consoleFolder } from './console-files.ts';
 import type { Domains } from './domains.ts';
 import type { Listeners } from './listeners.ts';
 
 export interface AppContext extends Pick<AppOptions, 'log' | 'metrics' | 'isStopping'> {
   readonly domains: Domains;
-  readonly access: Access;
+  readonly access: AccessParts;
   /** Throws `unavailable` if the service cannot work now. */
   readonly checkReady: () => Promise<readonly string[]>;
   readonly backups: BackupOperations;

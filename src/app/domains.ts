@@ -11,7 +11,7 @@ import { endingRecoveryMs, exchangeRepeatMsMax } from '../sign-in/limits.ts';
 import { type ConsoleSignIns, SignIn, sealedClientSecrets, sealedSigningKeys } from '../sign-in/sign-in.ts';
 import type { Engine } from '../storage/engine.ts';
 import { Tables } from '../tables/tables.ts';
-import type { Access } from './access.ts';
+import type { AccessParts } from './access.ts';
 import { openIdentityProviders, privateHosts } from './adapters.ts';
 import {
   declinesSweepMs,
@@ -110,7 +110,7 @@ function paymentRoutes({ payments }: Settings): Map<string, RoutePolicy> {
 export function startJobs(
   { store }: Settings,
   { payments, signIn }: Domains,
-  { cardTesting, console }: Access,
+  { cardTesting, console }: AccessParts,
   log: Log,
 ): readonly Repeated[] {
   const recoveryMs = store === 'lmdb' ? recoveryIntervalMs : distantRecoveryIntervalMs;

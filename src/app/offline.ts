@@ -37,7 +37,7 @@ interface Offline {
   close(): Promise<void>;
 }
 
-interface OpenOptions {
+interface OfflineOptions {
   /** Whether to make a missing store; by default it is an error. */
   readonly makesStore?: boolean;
   /** Whether to open a store into which a copy is not complete; by default it is an error. */
@@ -52,7 +52,7 @@ interface OpenOptions {
 async function openOffline<Parts extends object>(
   settings: Settings,
   build: (engine: Engine, log: Log) => Parts | Promise<Parts & Partial<Offline>>,
-  { makesStore = false, isPartialAllowed = false }: OpenOptions = {},
+  { makesStore = false, isPartialAllowed = false }: OfflineOptions = {},
 ): Promise<Parts & Offline> {
   // The command prints its result to standard output and does not need the service's log lines.
   const log = openLog('error');

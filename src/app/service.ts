@@ -86,7 +86,7 @@ export async function startService(settings: Settings, options: ServiceOptions):
     const masterKeys = masterKeySource(settings);
     const traces = await openTraces(settings);
     const store = await retryStart(log, () =>
-      openStore(settings, options, { log, metrics: prometheus.metrics }),
+      openWholeStore(settings, options, { log, metrics: prometheus.metrics }),
     );
     engine = store;
     const simulation = options.simulate
@@ -203,7 +203,7 @@ function requireStarted<Part>(part: Part | undefined): Part {
 }
 
 /** Throws SettingsError if a copy into the store was not finished. */
-async function openStore(
+async function openWholeStore(
   settings: Settings,
   { diskReserveBytes, flushMsMax, snapshots, storeCallMsMax: callMsMax }: ServiceOptions,
   { log, metrics }: { readonly log: Log; readonly metrics: Metrics },

@@ -32,7 +32,7 @@ export function asS3Failure(error: unknown, target: string): unknown {
   const { name, code = name } = error as ApiError;
   if (full.has(name) || hasStatus(error, 507))
     return new BackupFailed('target_full', `${target}: the target is full (${name})`, error);
-  return new BackupFailed('target_unusable', `${target}: ${describeFailure(error, name, code)}`, error);
+  return new BackupFailed('target_unusable', `${target}: ${explainError(error, name, code)}`, error);
 }
 
 export function hasStatus(error: unknown, ...statuses: readonly number[]): boolean {
@@ -40,7 +40,7 @@ export function hasStatus(error: unknown, ...statuses: readonly number[]): boole
   return status !== undefined && statuses.includes(status);
 }
 
-function describeFailure(error: Error, name: string, code: string): string {
+function explainError(error: Error, name: string, code: string): string {
   if (name === 'NoSuchBucket' || hasStatus(error, 404)) return 'there is no such bucket';
   if (name === 'CredentialsProviderError')
     return 'there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role';

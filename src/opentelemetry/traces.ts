@@ -17,7 +17,7 @@ import type { Trace, TraceFields, Traces } from '../telemetry.ts';
 /** One export of spans to a collector. Spans that do not arrive in time are dropped. */
 const exportMsMax = 5_000;
 /** Time for the last spans at shutdown: they matter less than an exit in time. */
-const flushMsMax = 500;
+const lastSpansMsMax = 500;
 
 /**
  * Sends traces to an OpenTelemetry collector as JSON over HTTP, in batches in the background. A slow or missing collector
@@ -41,7 +41,7 @@ export function openTelemetryTraces(endpoint: string, version: string): Traces {
     },
     close: async () => {
       const flushed = provider.shutdown().catch(() => undefined);
-      await Promise.race([flushed, sleep(flushMsMax, undefined, { ref: false })]);
+      await Promise.race([flushed, sleep(lastSpansMsMax, undefined, { ref: false })]);
     },
   };
 }

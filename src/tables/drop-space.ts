@@ -9,7 +9,7 @@ const passesMax = 100;
  * Items whose ids a pass reads at once, and deletes in concurrent commits. The longest ids take 2 MB. A store that sorts its
  * journal for each scan then sorts it seldom.
  */
-const pageItems = 2_000;
+const idsPerPage = 2_000;
 
 /**
  * Deletes the items of a table, in commits of `commitWritesMax`, and then the table, unless its space is kept. Throws
@@ -55,7 +55,7 @@ async function deleteItems(
     }
     await waitForAll(commits);
     count += ids.length;
-    after = ids.length < pageItems ? undefined : ids.at(-1);
+    after = ids.length < idsPerPage ? undefined : ids.at(-1);
   } while (after !== undefined);
   return count;
 }
@@ -65,7 +65,7 @@ async function readIds(
   space: Space,
   after: string | undefined,
 ): Promise<readonly string[] | undefined> {
-  const scan = await engine.scan(space, { limit: pageItems, after });
+  const scan = await engine.scan(space, { limit: idsPerPage, after });
   if (scan === undefined) return undefined;
   const ids: string[] = [];
   for await (const items of groupsOf(scan.chunks)) for (const { id } of items) ids.push(id);

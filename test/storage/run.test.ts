@@ -17,7 +17,7 @@ import {
   textBytes,
 } from '../../src/storage/lmdb/file/sorted-run.ts';
 import { leafBytesMax } from '../../src/storage/lmdb/limits.ts';
-import type { Change } from '../../src/storage/lmdb/log/memtable.ts';
+import type { ItemChange } from '../../src/storage/lmdb/log/memtable.ts';
 import { joined, type RunSize, textBetween, withChanges } from '../../src/storage/lmdb/log/merge.ts';
 import { itemBytesMax } from '../../src/tables/table-item.ts';
 import { count } from '../support/extent.ts';
@@ -77,7 +77,7 @@ function check<Values extends [unknown, ...unknown[]]>(
 
 function asChanges(
   changed: readonly { readonly id: string; readonly name?: string | undefined }[],
-): Change[] {
+): ItemChange[] {
   return [...changed].sort(byIdBytes).map(({ id, name }) => ({
     id,
     idBytes: Buffer.from(id).toString('latin1'),

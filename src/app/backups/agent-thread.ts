@@ -17,7 +17,7 @@ const program = new URL(`./agent${extname(import.meta.url)}`, import.meta.url);
  */
 export class AgentThread {
   readonly #plan: BackupPlan;
-  readonly #status: BackupStatus;
+  readonly #status: BackupMonitor;
   readonly #log: Log;
   #worker: Worker;
   #isAlive = false;
@@ -25,7 +25,7 @@ export class AgentThread {
   /** The running look, which later callers share. */
   #look: { readonly found: Promise<BackupsFound>; readonly end: (found: BackupsFound) => void } | undefined;
 
-  constructor(plan: BackupPlan, status: BackupStatus, log: Log) {
+  constructor(plan: BackupPlan, status: BackupMonitor, log: Log) {
     this.#plan = plan;
     this.#status = status;
     this.#log = log;
@@ -114,15 +114,15 @@ export class AgentThread {
 const ended =
   'The thread that makes backups has ended, and is started again within minutes; the log says why (backup_agent_ended).';
 
-export interface BackupOptions {
+export interface MonitorOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly now: () => number;
 }
 
 /** Reports the agent's events to metrics and log, and remembers the running backup and the last failure. */
-export class BackupStatus {
-  readonly #options: BackupOptions;
+export class BackupMonitor {
+  readonly #options: MonitorOptions;
   readonly #began: number;
   #isOwner = false;
   #logged: { readonly detail: string; readonly at: number } | undefined;
@@ -131,7 +131,7 @@ export class BackupStatus {
   /** The last failure of this process. */
   lastFailure: LastFailure | undefined;
 
-  constructor(options: BackupOptions) {
+  constructor(options: MonitorOptions) {
     this.#options = options;
     this.#began = options.now();
   }

@@ -6,7 +6,7 @@ import type { Settings } from '../../settings/schema.ts';
 import type { Engine } from '../../storage/engine.ts';
 import { existingStore } from '../adapters.ts';
 import { openTarget, stopArchiving } from './adapters.ts';
-import { AgentThread, type BackupOptions, BackupStatus } from './agent-thread.ts';
+import { AgentThread, BackupMonitor, type MonitorOptions } from './agent-thread.ts';
 import type { BackupsFound } from './messages.ts';
 import { openSchedule, type Schedule } from './schedule.ts';
 
@@ -20,7 +20,7 @@ export interface Backups extends Repeated {
 /** Starts the backups of the settings. Throws SettingsError. */
 export async function startBackups(
   settings: Settings,
-  { engine, ...options }: BackupOptions & { readonly engine: Engine },
+  { engine, ...options }: MonitorOptions & { readonly engine: Engine },
 ): Promise<Backups> {
   const { target, schedule: cron, continuous } = settings.backup;
   if (settings.store !== 'lmdb') return unconfigured(settings);
@@ -31,7 +31,7 @@ export async function startBackups(
   // The thread opens the target again. Here a missing library or a wrong name ends the start.
   (await openTarget(settings, target)).close();
   const { log, now } = options;
-  const status = new BackupStatus(options);
+  const status = new BackupMonitor(options);
   const thread = new AgentThread({ file, backup: { ...settings.backup, target } }, status, log);
   return {
     stop: () => thread.stop(),
@@ -79,7 +79,7 @@ function noBackups({ store }: Settings): BackupReport {
 
 interface BackupFacts {
   readonly found: BackupsFound;
-  readonly status: Pick<BackupStatus, 'runningSince' | 'lastFailure'>;
+  readonly status: Pick<BackupMonitor, 'runningSince' | 'lastFailure'>;
   readonly schedule: Schedule;
 }
 
@@ -99,7 +99,7 @@ function buildReport(
     ...noBackups(settings),
     target,
     schedule: cron,
-    next_at: isoTime(schedule.after(now)),
+    next_at: isoTimeOrNull(schedule.after(now)),
     keep,
     running:
       status.runningSince === undefined ? null : { since: new Date(status.runningSince).toISOString() },
@@ -150,6 +150,6 @@ function describeAge(at: number, now: number): number {
   return Math.max(0, Math.round((now - at) / 1_000));
 }
 
-function isoTime(at: number | undefined): string | null {
+function isoTimeOrNull(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }

@@ -58,14 +58,14 @@ interface Examined {
   readonly secretsFound?: (found: SecretsFound) => Promise<void>;
 }
 
-interface Check {
+interface DoctorCheck {
   /** Names the check in its problems. */
   readonly name: string;
   readonly run: () => Findings;
 }
 
 /** The checks of the doctor, in the order of their findings. */
-function listChecks(examined: Examined): readonly Check[] {
+function listChecks(examined: Examined): readonly DoctorCheck[] {
   const { settings, engine, keys, processors, now } = examined;
   const at = now();
   return [
@@ -227,7 +227,7 @@ export class RunningDoctor {
     return [newestBackupCheck({ place, newest: newest ?? undefined, schedule, now })];
   }
 
-  async #run({ name, run }: Check): Promise<readonly Finding[]> {
+  async #run({ name, run }: DoctorCheck): Promise<readonly Finding[]> {
     const done = new AbortController();
     const late = sleep(doctorCheckMsMax, undefined, { ref: false, signal: done.signal });
     const tooLate = [problem(name, `has not ended within ${doctorCheckMsMax / 1_000} s`, 'try again')];

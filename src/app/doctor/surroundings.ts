@@ -111,10 +111,10 @@ async function reachableCheck(processor: ProcessorAccount): Promise<Finding> {
   }
 }
 
-type Address = Pick<Settings, 'host' | 'port' | 'publicUrl'>;
+type ListenAddress = Pick<Settings, 'host' | 'port' | 'publicUrl'>;
 
 /** Checks who can reach the running service, and that API keys cannot be read in transit. */
-export function reachCheck(settings: Address): Finding {
+export function reachCheck(settings: ListenAddress): Finding {
   return (
     exposedKeys(settings) ?? ok('address', `${formatAddress(settings)} is served; ${describeReach(settings)}`)
   );
@@ -136,7 +136,7 @@ export async function addressCheck(settings: Settings): Promise<Finding> {
   }
 }
 
-function exposedKeys(settings: Address): Finding | undefined {
+function exposedKeys(settings: ListenAddress): Finding | undefined {
   if (isLoopback(settings.host) || settings.publicUrl?.startsWith('https:')) return undefined;
   return problem(
     'address',
@@ -144,11 +144,11 @@ function exposedKeys(settings: Address): Finding | undefined {
   );
 }
 
-function formatAddress({ host, port }: Address): string {
+function formatAddress({ host, port }: ListenAddress): string {
   return `${host}:${port}`;
 }
 
-function describeReach({ host }: Address): string {
+function describeReach({ host }: ListenAddress): string {
   return isLoopback(host) ? 'only this machine can reach it' : 'other machines can reach it';
 }
 
@@ -173,7 +173,7 @@ function explainListenError(code: string | undefined): { readonly message: strin
 }
 
 /** Whether a Counterfoil service has the port. Which service it is remains unknown. */
-async function isServed({ host, port }: Address): Promise<boolean> {
+async function isServed({ host, port }: ListenAddress): Promise<boolean> {
   try {
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/livez`;
     const response = await fetch(url, { signal: AbortSignal.timeout(processorCheckMsMax) });

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Engine, Space } from '../engine.ts';
 import { itemText } from '../item-text.ts';
-import { type Entry, readEntries } from './entries.ts';
+import { type CopyEntry, readEntries } from './entries.ts';
 
 /**
  * The content of a space in any order: the number of items, and the sum of the SHA-256 of their texts, modulo 2^256.
@@ -9,12 +9,12 @@ import { type Entry, readEntries } from './entries.ts';
  * A space has each id once, so two different spaces have different summands. After a fault, the sums agree with a probability of 2^-256.
  * An attacker who chooses the items could make them agree, but could also write to the target directly.
  */
-interface Content {
+interface SpaceDigest {
   readonly count: number;
   readonly digest: bigint;
 }
 
-export interface Comparison {
+export interface StoreComparison {
   /** Number of items in the source. */
   readonly items: number;
   /** Spaces of the source that hold items. */
@@ -37,7 +37,7 @@ export function compareStores(
   source: Engine,
   target: Engine,
   { spaces, read }: Compared,
-): Promise<Comparison> {
+): Promise<StoreComparison> {
   return compareSpaces(spaces, async (space) => {
     const [there, here] = await Promise.all([digestSpace(source, space, read), digestSpace(target, space)]);
     const { count } = there;
@@ -49,16 +49,20 @@ export function compareStores(
 }
 
 /** As `compareStores`, for a target that may hold more items: looks up each item of the source. */
-export function lookForAll(source: Engine, target: Engine, { spaces, read }: Compared): Promise<Comparison> {
+export function lookForAll(
+  source: Engine,
+  target: Engine,
+  { spaces, read }: Compared,
+): Promise<StoreComparison> {
   return compareSpaces(spaces, async (space) => {
     let [count, missing] = [0, 0];
-    const look = async (entries: readonly Entry[]) => {
+    const look = async (entries: readonly CopyEntry[]) => {
       const values = await Promise.all(entries.map(({ id }) => target.get(space, id)));
       missing += entries.filter(({ value }, index) => value !== values[index]).length;
       count += entries.length;
       read(entries.length);
     };
-    const entries: Entry[] = [];
+    const entries: CopyEntry[] = [];
     for await (const entry of readEntries(source, [space])) {
       entries.push(entry);
       if (entries.length === lookupsAtOnce) await look(entries.splice(0));
@@ -72,7 +76,7 @@ export function lookForAll(source: Engine, target: Engine, { spaces, read }: Com
 async function compareSpaces(
   spaces: readonly Space[],
   compare: (space: Space) => Promise<{ readonly count: number; readonly difference?: string }>,
-): Promise<Comparison> {
+): Promise<StoreComparison> {
   const found = { items: 0, spaces: [] as Space[], differences: [] as string[] };
   for (const space of spaces) {
     const { count, difference } = await compare(space);
@@ -86,7 +90,7 @@ async function compareSpaces(
 const lookupsAtOnce = 64;
 const modulus = 1n << 256n;
 
-async function digestSpace(engine: Engine, space: Space, read: Read = () => undefined): Promise<Content> {
+async function digestSpace(engine: Engine, space: Space, read: Read = () => undefined): Promise<SpaceDigest> {
   let [count, digest] = [0, 0n];
   for await (const { id, value } of readEntries(engine, [space])) {
     count++;

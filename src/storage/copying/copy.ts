@@ -1,16 +1,16 @@
 import { SettingsError } from '../../errors.ts';
 import type { Engine, Rejection, Space, Write } from '../engine.ts';
-import { type Comparison, compareStores, lookForAll } from './compare.ts';
+import { compareStores, lookForAll, type StoreComparison } from './compare.ts';
 import {
-  type Batch,
+  type CopyBatch,
+  type CopyEntry,
   copiedSpaces,
-  type Entry,
   holdsItems,
   makeBatches,
   Retry,
   readEntries,
 } from './entries.ts';
-import { canHold, checkIsWhole, Marker } from './marker.ts';
+import { CopyMarker, canHold, checkIsWhole } from './marker.ts';
 
 export interface NamedEngine {
   /** Appears in messages, and identifies an unfinished copy: `lmdb:/srv/data`. */
@@ -42,7 +42,7 @@ export interface Copied {
 
 /**
  * Copies everything from one store to another, then reads both again and compares them. After a kill at any point, the
- * same call continues where it stopped (`Marker`). Nothing else should write to either store meanwhile. A foreign write
+ * same call continues where it stopped (`CopyMarker`). Nothing else should write to either store meanwhile. A foreign write
  * ends the copy or shows up in the comparison, and is never overwritten.
  *
  * Throws SettingsError when it cannot begin or continue. Throws ServiceError when a store fails for longer than
@@ -82,15 +82,15 @@ class Copying {
     };
   }
 
-  async #unfinished(): Promise<Marker | undefined> {
-    const marker = await Marker.find(this.#target.engine);
+  async #unfinished(): Promise<CopyMarker | undefined> {
+    const marker = await CopyMarker.find(this.#target.engine);
     if (marker === undefined || marker.source === this.#source.name) return marker;
     throw new SettingsError([
       `--to: ${this.#target.name} is the target of an unfinished copy from ${marker.source}`,
     ]);
   }
 
-  async #begin(spaces: readonly Space[]): Promise<Marker> {
+  async #begin(spaces: readonly Space[]): Promise<CopyMarker> {
     const { engine, name } = this.#target;
     // An engine in a shared account lists only declared tables, so check the source's spaces too.
     const held = this.#isIntoExisting ? [] : new Set([...(await copiedSpaces(engine)), ...spaces]);
@@ -104,10 +104,10 @@ class Copying {
       if (!(await canHold(engine, space)))
         throw new SettingsError([`--to: ${name} cannot have a table with the name that ${space} needs`]);
     }
-    return Marker.begin(engine, { source: this.#source.name, isIntoExisting: this.#isIntoExisting });
+    return CopyMarker.begin(engine, { source: this.#source.name, isIntoExisting: this.#isIntoExisting });
   }
 
-  async #copy(spaces: readonly Space[], marker: Marker): Promise<void> {
+  async #copy(spaces: readonly Space[], marker: CopyMarker): Promise<void> {
     const last = marker.last;
     const total = await this.#total(spaces);
     const first = { number: (last?.number ?? -1) + 1, entryCount: last?.entryCount ?? 0 };
@@ -129,7 +129,7 @@ class Copying {
   }
 
   /** Retries until the batch is in the target, by this commit or by an earlier one that lost its reply. */
-  async #write(batch: Batch, marker: Marker): Promise<void> {
+  async #write(batch: CopyBatch, marker: CopyMarker): Promise<void> {
     const { engine, name } = this.#target;
     const retry = new Retry();
     let entries = batch.entries;
@@ -148,11 +148,11 @@ class Copying {
 
   /** The entries that the target lacks. Throws SettingsError for a different value, or an item that should not be there. */
   async #missing(
-    entries: readonly Entry[],
+    entries: readonly CopyEntry[],
     { write }: Rejection,
-    { isIntoExisting }: Marker,
-  ): Promise<readonly Entry[]> {
-    const existing = entries[write - 1] as Entry;
+    { isIntoExisting }: CopyMarker,
+  ): Promise<readonly CopyEntry[]> {
+    const existing = entries[write - 1] as CopyEntry;
     if (!isIntoExisting)
       throw new SettingsError([`--to: ${describeEntry(existing)} was added to the target during the copy`]);
     const { engine } = this.#target;
@@ -165,7 +165,7 @@ class Copying {
     return entries.filter((_, index) => values[index] === undefined);
   }
 
-  async #compare({ isIntoExisting }: Marker): Promise<Comparison> {
+  async #compare({ isIntoExisting }: CopyMarker): Promise<StoreComparison> {
     const [source, target] = [this.#source.engine, this.#target.engine];
     const ours = await copiedSpaces(source);
     const spaces = isIntoExisting ? ours : [...new Set([...ours, ...(await copiedSpaces(target))])];
@@ -215,10 +215,10 @@ async function retryUntilDone<Output>(attempt: () => Promise<Output>): Promise<O
   }
 }
 
-function creation({ space, id, value }: Entry): Write {
+function creation({ space, id, value }: CopyEntry): Write {
   return { kind: 'create', space, id, value, makeSpace: true };
 }
 
-function describeEntry({ space, id }: Entry): string {
+function describeEntry({ space, id }: CopyEntry): string {
   return `the item ${JSON.stringify(id)} of ${space}`;
 }

@@ -35,22 +35,22 @@ function isTemporary(error: unknown): boolean {
   return isFailure && error.details.retryable !== false;
 }
 
-export interface Place {
+export interface EntryPlace {
   readonly space: Space;
   readonly id: string;
 }
 
-export interface Entry extends Place {
+export interface CopyEntry extends EntryPlace {
   readonly value: string;
 }
 
 /** Entries that one commit copies. */
-export interface Batch {
+export interface CopyBatch {
   /** Counted from 0, in source order. */
   readonly number: number;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly CopyEntry[];
   /** The place of the last entry. */
-  readonly end: Place;
+  readonly end: EntryPlace;
   /** The number of entries in this and all earlier batches. */
   readonly entryCount: number;
 }
@@ -67,15 +67,15 @@ export async function copiedSpaces(engine: Engine): Promise<Space[]> {
 export async function* readEntries(
   engine: Engine,
   spaces: readonly Space[],
-  behind?: Place,
-): AsyncGenerator<Entry> {
+  behind?: EntryPlace,
+): AsyncGenerator<CopyEntry> {
   for (const space of spaces) {
     if (behind !== undefined && space < behind.space) continue;
     yield* readSpace(engine, space, space === behind?.space ? behind.id : undefined);
   }
 }
 
-async function* readSpace(engine: Engine, space: Space, behind?: string): AsyncGenerator<Entry> {
+async function* readSpace(engine: Engine, space: Space, behind?: string): AsyncGenerator<CopyEntry> {
   let after = behind;
   const retry = new Retry();
   for (;;) {
@@ -106,7 +106,7 @@ export async function holdsItems(engine: Engine, space: Space): Promise<boolean>
 }
 
 /** The first entry of the space; undefined if it is empty. */
-async function firstItem(engine: Engine, space: Space): Promise<Entry | undefined> {
+async function firstItem(engine: Engine, space: Space): Promise<CopyEntry | undefined> {
   const scan = await engine.scan(space, { limit: 1 });
   for await (const { id, name } of itemsOf(scan?.chunks ?? [])) return { space, id, value: name };
   return undefined;
@@ -114,11 +114,11 @@ async function firstItem(engine: Engine, space: Space): Promise<Entry | undefine
 
 /** Splits entries into batches. The same entries after the same batch always give the same batches. */
 export async function* makeBatches(
-  source: AsyncIterable<Entry>,
-  first: Pick<Batch, 'number' | 'entryCount'>,
-): AsyncGenerator<Batch> {
+  source: AsyncIterable<CopyEntry>,
+  first: Pick<CopyBatch, 'number' | 'entryCount'>,
+): AsyncGenerator<CopyBatch> {
   let { number, entryCount } = first;
-  let entries: Entry[] = [];
+  let entries: CopyEntry[] = [];
   let bytes = 0;
   const takeBatch = () => {
     entryCount += entries.length;
@@ -137,7 +137,7 @@ export async function* makeBatches(
   if (entries.length > 0) yield takeBatch();
 }
 
-function lastPlace(entries: readonly Entry[]): Place {
-  const { space, id } = entries.at(-1) as Entry;
+function lastPlace(entries: readonly CopyEntry[]): EntryPlace {
+  const { space, id } = entries.at(-1) as CopyEntry;
   return { space, id };
 }

@@ -1,7 +1,7 @@
 import { SettingsError } from '../../errors.ts';
 import { CommitUnknown, type Engine, type Space, type Write } from '../engine.ts';
 import { itemsOf } from '../item-text.ts';
-import type { Batch, Place } from './entries.ts';
+import type { CopyBatch, EntryPlace } from './entries.ts';
 
 /** Concurrent commits of a copy: docs/decisions/moving-stores.md has the measurements. */
 const commitsMax = 4;
@@ -10,7 +10,7 @@ const space: Space = 'service:copying';
 const headId = 'copy';
 
 /** The copy into this store. */
-interface Head {
+interface CopyHead {
   /** The name of the source. */
   readonly source: string;
   /** Whether the target may have held items at the beginning. */
@@ -19,7 +19,7 @@ interface Head {
 }
 
 /** A batch that is in the target. */
-interface Done extends Place {
+interface FinishedBatch extends EntryPlace {
   readonly number: number;
   readonly entryCount: number;
 }
@@ -32,35 +32,35 @@ interface Done extends Place {
  * is one more than the number of batches that may be in progress. So the last batch of the finished sequence is always in its slot, and the
  * copy continues after it.
  */
-export class Marker {
+export class CopyMarker {
   readonly source: string;
   readonly isIntoExisting: boolean;
   readonly #slots: number;
   /** Finished batches by slot. */
-  readonly #done = new Map<number, { readonly batch: Done; readonly text: string }>();
+  readonly #done = new Map<number, { readonly batch: FinishedBatch; readonly text: string }>();
 
   /** The marker of an unfinished copy; undefined if there is none. */
-  static async find(target: Engine): Promise<Marker | undefined> {
+  static async find(target: Engine): Promise<CopyMarker | undefined> {
     const head = await target.get(space, headId);
     if (head === undefined) return undefined;
-    const marker = new Marker(JSON.parse(head) as Head);
+    const marker = new CopyMarker(JSON.parse(head) as CopyHead);
     const scan = await target.scan(space);
     for await (const { id, name: text } of itemsOf(scan?.chunks ?? [])) {
-      if (id !== headId) marker.#note(JSON.parse(text) as Done, text);
+      if (id !== headId) marker.#note(JSON.parse(text) as FinishedBatch, text);
     }
     return marker;
   }
 
   /** Records the beginning of a copy. Throws SettingsError if another copy began at the same time. */
-  static async begin(target: Engine, copying: Omit<Head, 'slots'>): Promise<Marker> {
-    const head: Head = { ...copying, slots: commitsMax + 1 };
+  static async begin(target: Engine, copying: Omit<CopyHead, 'slots'>): Promise<CopyMarker> {
+    const head: CopyHead = { ...copying, slots: commitsMax + 1 };
     const value = JSON.stringify(head);
     const rejection = await target.commit([{ kind: 'create', space, id: headId, value, makeSpace: true }]);
     if (rejection !== undefined) throw new SettingsError(['another copy to this target has just begun']);
-    return new Marker(head);
+    return new CopyMarker(head);
   }
 
-  private constructor({ source, isIntoExisting, slots }: Head) {
+  private constructor({ source, isIntoExisting, slots }: CopyHead) {
     this.source = source;
     this.isIntoExisting = isIntoExisting;
     this.#slots = slots;
@@ -72,7 +72,7 @@ export class Marker {
   }
 
   /** The last batch of the finished sequence when the marker was read; undefined at the beginning. */
-  get last(): Done | undefined {
+  get last(): FinishedBatch | undefined {
     const done = new Map([...this.#done.values()].map(({ batch }) => [batch.number, batch]));
     const newest = Math.max(-1, ...done.keys());
     let number = Math.max(-1, newest - this.batchesMax);
@@ -81,7 +81,7 @@ export class Marker {
   }
 
   /** Whether the batch was finished when the marker was read. Throws SettingsError if its content was different then. */
-  has({ number, end, entryCount }: Batch): boolean {
+  has({ number, end, entryCount }: CopyBatch): boolean {
     const done = this.#done.get(number % this.#slots)?.batch;
     if (done?.number !== number) return false;
     if (done.space === end.space && done.id === end.id && done.entryCount === entryCount) return true;
@@ -91,7 +91,7 @@ export class Marker {
   }
 
   /** The write that records the batch, in the same commit as its entries. */
-  write(batch: Batch): Write {
+  write(batch: CopyBatch): Write {
     const slot = batch.number % this.#slots;
     const write = { space, id: `slot-${slot}`, value: recordText(batch) };
     const before = this.#done.get(slot)?.text;
@@ -101,12 +101,12 @@ export class Marker {
   }
 
   /** Whether the target has the batch now. */
-  async isIn(target: Engine, batch: Batch): Promise<boolean> {
+  async isIn(target: Engine, batch: CopyBatch): Promise<boolean> {
     return (await target.get(space, `slot-${batch.number % this.#slots}`)) === recordText(batch);
   }
 
   /** Call it when the target has the batch. */
-  noteDone(batch: Batch): void {
+  noteDone(batch: CopyBatch): void {
     this.#note(describeBatch(batch), recordText(batch));
   }
 
@@ -125,7 +125,7 @@ export class Marker {
       throw new SettingsError(['the marker of the copy could not be removed: run the same command again']);
   }
 
-  #note(batch: Done, text: string): void {
+  #note(batch: FinishedBatch, text: string): void {
     this.#done.set(batch.number % this.#slots, { batch, text });
   }
 }
@@ -147,15 +147,15 @@ export async function checkIsWhole(engine: Engine): Promise<void> {
   const head = await engine.get(space, headId);
   if (head === undefined) return;
   throw new SettingsError([
-    `this store is the target of an unfinished copy from ${(JSON.parse(head) as Head).source}; run that ` +
+    `this store is the target of an unfinished copy from ${(JSON.parse(head) as CopyHead).source}; run that ` +
       '"store copy" again: it continues where it stopped',
   ]);
 }
 
-function describeBatch({ number, end, entryCount }: Batch): Done {
+function describeBatch({ number, end, entryCount }: CopyBatch): FinishedBatch {
   return { number, ...end, entryCount };
 }
 
-function recordText(batch: Batch): string {
+function recordText(batch: CopyBatch): string {
   return JSON.stringify(describeBatch(batch));
 }

@@ -23,7 +23,7 @@ const callsMax = 4_096;
  * How an attempt failed. `throttled`: DynamoDB throttled it. `unsent`: no connection was made. `lost`: its outcome is
  * unknown. `busy`: another transaction holds the same item. `final`: a retry would fail in the same way.
  */
-type Failure = 'throttled' | 'unsent' | 'lost' | 'busy' | 'final';
+type CallFailure = 'throttled' | 'unsent' | 'lost' | 'busy' | 'final';
 
 /** Errors of throttling, as the API names them (Amazon DynamoDB Developer Guide, "Error handling with DynamoDB"). */
 const throttlings = new Set([
@@ -67,7 +67,7 @@ interface SdkError extends Error {
   readonly CancellationReasons?: readonly { readonly Code?: string }[];
 }
 
-export function classifyFailure(thrown: unknown): Failure {
+export function classifyFailure(thrown: unknown): CallFailure {
   const error = thrown as SdkError;
   if (throttlings.has(error.name)) return 'throttled';
   if (conflicts.has(error.name)) return 'busy';
@@ -169,7 +169,7 @@ export class Calls {
       } catch (error) {
         const failure = classifyFailure(error);
         if (failure === 'final')
-          throw wasLost && !isConclusive(error) ? giveUp(error, true) : translateError(error);
+          throw wasLost && !isConclusive(error) ? giveUp(error, true) : translateCredentialsError(error);
         wasLost ||= failure === 'lost';
         const pauseMs = retryPauseMs(attempts);
         if (performance.now() + pauseMs > end) throw giveUp(error, wasLost);
@@ -199,7 +199,7 @@ function outOfTime(error: unknown): ServiceError {
   });
 }
 
-function translateError(error: unknown): unknown {
+function translateCredentialsError(error: unknown): unknown {
   if (!isCredentialsError(error as Error)) return error;
   return new ServiceError('unavailable', {
     detail: `DynamoDB rejected the credentials: ${(error as Error).name}`,

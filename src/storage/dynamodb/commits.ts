@@ -4,7 +4,7 @@ import { randomBytes } from '../../random.ts';
 import type { Rejection, Space, Write } from '../engine.ts';
 import type { Calls } from './calls.ts';
 import { type DynamoError, isMissingTable, translateError } from './errors.ts';
-import { isService, type Layout, type Place } from './layout.ts';
+import { type ItemPlace, isService, type Layout } from './layout.ts';
 import type { Spaces } from './spaces.ts';
 
 const ifAbsent = 'attribute_not_exists(id)';
@@ -35,7 +35,7 @@ export class Commits {
     const token = randomBytes(18).toString('base64url');
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#write(writes, places as Place[], token);
+        return await this.#write(writes, places as ItemPlace[], token);
       } catch (error) {
         if (!isMissingTable(error as DynamoError)) throw translateError(error as DynamoError);
         if (tries === missingTableTriesMax) throw unstableTable(error);
@@ -46,16 +46,20 @@ export class Commits {
     }
   }
 
-  #write(writes: readonly Write[], places: readonly Place[], token: string): Promise<Rejection | undefined> {
+  #write(
+    writes: readonly Write[],
+    places: readonly ItemPlace[],
+    token: string,
+  ): Promise<Rejection | undefined> {
     const [first] = writes;
     return writes.length === 1 && first?.kind === 'create'
-      ? this.#create(first.value, places[0] as Place, token)
+      ? this.#create(first.value, places[0] as ItemPlace, token)
       : this.#transact(writes, places, token);
   }
 
   async #create(
     value: string,
-    { table, key, names }: Place,
+    { table, key, names }: ItemPlace,
     operation: string,
   ): Promise<Rejection | undefined> {
     const command = new PutItemCommand({
@@ -76,11 +80,11 @@ export class Commits {
 
   async #transact(
     writes: readonly Write[],
-    places: readonly Place[],
+    places: readonly ItemPlace[],
     token: string,
   ): Promise<Rejection | undefined> {
     const command = new TransactWriteItemsCommand({
-      TransactItems: writes.map((write, index) => transactItem(write, places[index] as Place)),
+      TransactItems: writes.map((write, index) => transactItem(write, places[index] as ItemPlace)),
       ClientRequestToken: token,
     });
     try {
@@ -134,7 +138,7 @@ function unstableTable(cause: unknown): ServiceError {
   });
 }
 
-function transactItem(write: Write, { table, key, names }: Place): TransactWriteItem {
+function transactItem(write: Write, { table, key, names }: ItemPlace): TransactWriteItem {
   const common = { TableName: table, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const;
   if (write.kind === 'create') {
     const item = { ...key, [names.value]: { S: write.value } };

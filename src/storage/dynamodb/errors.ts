@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
 
-type Attributes = Record<string, AttributeValue>;
+export type Attributes = Record<string, AttributeValue>;
 
 /** An error of the API that rejects a command. */
 export interface DynamoError extends Error {

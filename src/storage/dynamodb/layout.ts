@@ -1,20 +1,17 @@
 import { hash } from 'node:crypto';
-import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { ServiceError } from '../../errors.ts';
 import type { ServiceSpace, Space } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import { tableNameCharactersMax } from '../limits.ts';
-import { wrongKey } from './errors.ts';
+import { type Attributes, wrongKey } from './errors.ts';
 
 /** DynamoDB's bound on a table name. */
 const tableNameCharactersMin = 3;
 /** Each shard accepts 1,000 write units a second: together enough for about 2,000 charges a second. */
 const timeOrderedShards = 8;
 
-export type Attributes = Record<string, AttributeValue>;
-
 /** Where an item is stored, and which attributes hold its value and the operation that created it. */
-export interface Place {
+export interface ItemPlace {
   readonly table: string;
   readonly key: Attributes;
   readonly names: Names;
@@ -61,7 +58,7 @@ export class Layout {
   }
 
   /** Undefined when the space cannot be a table. */
-  placeOf(space: Space, id: string): Place | undefined {
+  placeOf(space: Space, id: string): ItemPlace | undefined {
     if (isService(space)) {
       const key = { space: { S: choosePartition(space, id) }, id: { S: id } };
       return { table: this.systemTable, key, names: systemNames };

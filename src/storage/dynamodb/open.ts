@@ -20,7 +20,7 @@ import { Scans } from './scans.ts';
 import { Spaces, type TableState } from './spaces.ts';
 
 /** Connections of one process. Each carries one request at a time. */
-const connectionsMax = 256;
+const socketsMax = 256;
 
 export interface DynamoSettings extends CallBounds {
   /** Origin of the API, when it differs from the region's. */
@@ -85,7 +85,7 @@ export async function initDynamo(settings: DynamoSettings): Promise<readonly Tab
 const ignore = () => undefined;
 /** Without this logger the SDK writes warnings about busy connections to standard error, not to our log. */
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-const agent = { keepAlive: true, maxSockets: connectionsMax };
+const agent = { keepAlive: true, maxSockets: socketsMax };
 
 function openClient({ endpoint, region }: DynamoSettings): DynamoDBClient {
   return new DynamoDBClient({

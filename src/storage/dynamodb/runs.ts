@@ -1,6 +1,6 @@
 import { ServiceError } from '../../errors.ts';
 import type { Item } from '../item-text.ts';
-import type { Attributes } from './layout.ts';
+import type { Attributes } from './errors.ts';
 
 /** A page as it was read, and the key at which the next one begins. */
 export interface Page {

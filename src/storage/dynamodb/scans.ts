@@ -3,7 +3,8 @@ import type { Scan, ScanOptions, ServiceSpace, Space } from '../engine.ts';
 import { itemText } from '../item-text.ts';
 import { scanChunkBytes } from '../limits.ts';
 import type { Calls } from './calls.ts';
-import { type Attributes, isService, type Layout, listPartitions, namesIn, readItem } from './layout.ts';
+import type { Attributes } from './errors.ts';
+import { isService, type Layout, listPartitions, namesIn, readItem } from './layout.ts';
 import { interleave, limitItems, merge, type Page, type ReadPage, type Run, readRun } from './runs.ts';
 import { orMissing, type Spaces } from './spaces.ts';
 
@@ -115,7 +116,7 @@ export class Scans {
         ConsistentRead: true,
         ProjectionExpression: 'id, #value',
         ExpressionAttributeNames: { '#value': names.value },
-        ...(prefix === undefined ? {} : beginsWith(prefix)),
+        ...(prefix === undefined ? {} : prefixFilter(prefix)),
         ExclusiveStartKey: from,
         Limit: left,
         ...(segments === 1 ? {} : { Segment: segment, TotalSegments: segments }),
@@ -176,7 +177,7 @@ interface Range {
   readonly prefix: string | undefined;
 }
 
-function beginsWith(prefix: string) {
+function prefixFilter(prefix: string) {
   return {
     FilterExpression: 'begins_with(id, :prefix)',
     ExpressionAttributeValues: { ':prefix': { S: prefix } },

@@ -4,7 +4,7 @@ import type { Scan, ScanOptions, Space, SpaceFacts } from '../engine.ts';
 import type { Item } from '../item-text.ts';
 import { itemsCachedMax, itemsCachedSizeMax, smallSpaceBytesMax, smallSpacesCachedMax } from './limits.ts';
 import { readChunks, readRuns, type Transaction, textInLeaves } from './log/leaves.ts';
-import { type Change, Memtable } from './log/memtable.ts';
+import { type ItemChange, Memtable } from './log/memtable.ts';
 import type { HeldSnapshots, LastCommit } from './log/snapshots.ts';
 import type { SpaceRecord, Store } from './store.ts';
 
@@ -149,7 +149,7 @@ class SnapshotChunks implements IterableIterator<Buffer> {
     store: Store,
     held: HeldSnapshots,
     space: Space,
-    changes: readonly Change[],
+    changes: readonly ItemChange[],
     options: ScanOptions,
   ) {
     this.#transaction = store.root.useReadTransaction();

@@ -139,13 +139,13 @@ function openAlone(
 
 /** If a part of the journal or a space is missing, the content of the store is unknown, and nothing may be read or written. */
 function checkContent(file: string, databases: Databases, root: RootDatabase<string, string>): void {
-  const problem = journalProblem(databases) ?? spacesProblem(databases);
+  const problem = findDamagedEntry(databases) ?? spacesProblem(databases);
   if (problem === undefined) return;
   void root.close();
   throw damage(file, `is damaged: ${problem}`);
 }
 
-function journalProblem({ journal }: Databases): string | undefined {
+function findDamagedEntry({ journal }: Databases): string | undefined {
   for (const { key, isIntact } of journal.inspect({ start: 0 }))
     if (!isIntact) return `${journal.describe(key)} has a wrong checksum`;
   return undefined;

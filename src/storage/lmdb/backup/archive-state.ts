@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isAlive } from '../../../durable-files.ts';
 import { entryTextsFrom, lastEntry, readArchiveMark } from '../log/journal.ts';
 import type { Store } from '../store.ts';
 
@@ -80,15 +81,6 @@ export function clearLease({ root }: Store): void {
 
 function parseRecord<Value>(text: string | undefined): Value | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as Value);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 /** Why the last failed backup, or round of continuous backup, failed. It is in the store, so that every process and the next start know it. */

@@ -14,7 +14,7 @@ import { checksumAfter } from './segment.ts';
 /** Bytes that a checksum reads at once: a megabyte keeps a disk busy, and costs little memory. */
 const readBytesMax = 1024 * 1024;
 
-type Content = Pick<
+type BackupContent = Pick<
   Manifest,
   | 'position'
   | 'last_commit_at'
@@ -29,7 +29,7 @@ type Content = Pick<
 const accountsSpace: Space = 'service:charge-accounts';
 
 /** Describes a store that nothing writes to: its last commit and its content. */
-export async function describeContent(file: string): Promise<Content> {
+export async function describeContent(file: string): Promise<BackupContent> {
   const store = openStoreToRead(file);
   try {
     const memtable = new Memtable(store);

@@ -2,7 +2,7 @@ import { BackupFailed } from '../../../backup/target.ts';
 import { comparePlaces, futureSlackMs, type Manifest } from './manifest.ts';
 import type { Heartbeat } from './notes.ts';
 import type { Plan } from './plan.ts';
-import { gap, type Reached, type WalkEnd } from './walk.ts';
+import { missingSegments, type Reached, type WalkEnd } from './walk.ts';
 
 /** The end of a restore: no further segment follows. */
 interface Ended {
@@ -29,7 +29,7 @@ function missingBackup(
   const next = backups.find((each) => !bases.includes(each) && isBeyond(each, base, reached));
   // A wanted moment or commit is a state between two backups.
   if (next !== undefined && (end.at < Infinity || end.position < Infinity))
-    return between(reached, base, next);
+    return missingBetween(reached, base, next);
   if (newest === undefined || !isBeyond(newest, base, reached)) return undefined;
   if (backups.some((each) => comparePlaces(each, newest) >= 0)) return undefined;
   return new BackupFailed(
@@ -38,8 +38,8 @@ function missingBackup(
   );
 }
 
-function between({ position }: Reached, base: Manifest, next: Manifest): BackupFailed {
-  if (next.timeline === base.timeline) return gap(position, next.position);
+function missingBetween({ position }: Reached, base: Manifest, next: Manifest): BackupFailed {
+  if (next.timeline === base.timeline) return missingSegments(position, next.position);
   return new BackupFailed(
     'segments_missing',
     `the machine was set back after commit ${position}, and nothing shows when; ${next.name} is of the time after that`,

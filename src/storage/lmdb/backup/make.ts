@@ -75,11 +75,11 @@ export async function makeBackup(
     passed('begun');
     const { name, now } = await freeName(target);
     const copy = join(drafts, 'store.mdb');
-    await copyStore(file, copy, rest);
+    await copyToDraft(file, copy, rest);
     chmodSync(copy, 0o600);
     flush(copy);
     passed('copied');
-    await checkIsWhole(copy, (items, total) => {
+    await verifyCopy(copy, (items, total) => {
       progress?.(items, total);
       rest();
     });
@@ -154,7 +154,7 @@ async function checkIsListed(target: BackupTarget, { name, file, bytes, sha256 }
   );
 }
 
-async function copyStore(file: string, to: string, rest: Rest): Promise<void> {
+async function copyToDraft(file: string, to: string, rest: Rest): Promise<void> {
   const store = openStoreToRead(file);
   try {
     await copySnapshot(store, file, to, rest);
@@ -163,7 +163,7 @@ async function copyStore(file: string, to: string, rest: Rest): Promise<void> {
   }
 }
 
-async function checkIsWhole(copy: string, progress: Progress): Promise<void> {
+async function verifyCopy(copy: string, progress: Progress): Promise<void> {
   const { problems } = await verifyStore(copy, progress);
   if (problems.length > 0)
     throw new BackupFailed(

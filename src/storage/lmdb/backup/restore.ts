@@ -24,11 +24,11 @@ export interface RestoreOptions extends Wanted {
   /** Names of files that the folder may hold, because they are not part of the store. */
   readonly others: readonly string[];
   /** Changes the restored store before it is put in place. */
-  readonly prepare: (engine: Engine, restored: Restored) => Promise<void>;
+  readonly prepare: (engine: Engine, restored: RestoreResult) => Promise<void>;
   readonly progress?: Progress;
 }
 
-interface Restored {
+interface RestoreResult {
   /** The manifest of the backup that the restore began with. */
   readonly manifest: Manifest;
   /** The last commit, and when it was made (RFC 3339), or when the backup was made. */
@@ -51,7 +51,7 @@ export async function restoreBackup(
   target: BackupTarget,
   folder: string,
   { others, prepare, progress, acceptsMissing = false, ...wanted }: RestoreOptions,
-): Promise<Restored> {
+): Promise<RestoreResult> {
   checkIsEmpty(folder, others);
   const now = Date.now();
   const losses = new Losses(target, acceptsMissing);
@@ -77,7 +77,7 @@ export async function restoreBackup(
     const engine = openLmdbEngine(draft);
     const replayed = walk.reached.position - base.position;
     const found = { manifest: base, ...walk.reached, replayed };
-    const restored: Restored = { ...found, missing: losses.accepted, notes: plan.notes };
+    const restored: RestoreResult = { ...found, missing: losses.accepted, notes: plan.notes };
     await prepare(engine, restored).finally(() => engine.close());
     flush(copy);
     putInPlace(copy, storeFile(folder));

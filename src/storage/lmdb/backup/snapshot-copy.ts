@@ -43,7 +43,7 @@ export async function copySnapshot(
   }
 }
 
-type Entry<Key> = readonly [key: Key, stored: Buffer];
+type StoredEntry<Key> = readonly [key: Key, stored: Buffer];
 
 class SnapshotCopy {
   readonly #store: Store;
@@ -73,7 +73,7 @@ class SnapshotCopy {
     to: CheckedDatabase<Value, Key>,
     start: Key,
   ): Promise<void> {
-    let entries: Entry<Key>[] = [];
+    let entries: StoredEntry<Key>[] = [];
     let bytes = 0;
     for (const { key, value } of from.getStored({ start, transaction: this.#transaction })) {
       // The library reads the next value into the same buffer.
@@ -92,7 +92,7 @@ class SnapshotCopy {
   /** Appends the entries in one flushed transaction. A single flush of the whole copy at its end would delay the commits of a service. */
   #append<Value, Key extends string | number>(
     to: CheckedDatabase<Value, Key>,
-    entries: readonly Entry<Key>[],
+    entries: readonly StoredEntry<Key>[],
   ): void {
     this.#copy.transactionSync(() => {
       for (const [key, stored] of entries) to.putStored(key, stored);

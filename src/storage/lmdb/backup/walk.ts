@@ -14,7 +14,7 @@ import {
 const segmentsAheadMax = 3;
 
 /** The commits of a segment that a restore takes. */
-interface Commits {
+interface ReplayedCommits {
   readonly commits: readonly CommitLine[];
   /** About how many characters they have. */
   readonly size: number;
@@ -77,7 +77,7 @@ export class Walk {
   }
 
   /** Throws BackupFailed if a segment is missing or damaged, or the times do not show which commits belong to the moment. */
-  async *commits(): AsyncIterable<Commits> {
+  async *commits(): AsyncIterable<ReplayedCommits> {
     try {
       while (this.#reached.position < this.#end.position) {
         const segment = await this.#next();
@@ -122,7 +122,7 @@ export class Walk {
       if (each.last > (this.#segments[best ?? -1]?.last ?? this.#readTo)) best = this.#passed;
     }
     const next = this.#segments[this.#passed];
-    if (best === undefined && next !== undefined) throw gap(this.#readTo, next.first - 1);
+    if (best === undefined && next !== undefined) throw missingSegments(this.#readTo, next.first - 1);
     return best;
   }
 
@@ -172,7 +172,7 @@ export class Walk {
 }
 
 /** The error for commits that no segment has. */
-export function gap(reached: number, last: number): BackupFailed {
+export function missingSegments(reached: number, last: number): BackupFailed {
   return new BackupFailed('segments_missing', `commits ${reached + 1} to ${last} are in no segment`);
 }
 

@@ -33,7 +33,7 @@ const formatVersion = 3;
 export const formatKey = 'counterfoil';
 
 /** The state of a store before it was opened. */
-interface Found {
+interface FoundStore {
   /** The result of `checkFile`. */
   readonly isEmpty: boolean;
   readonly readOnly: boolean;
@@ -46,7 +46,7 @@ interface Found {
 export function readOrMakeFormat(
   file: string,
   root: RootDatabase<string, string>,
-  { isEmpty, readOnly }: Found,
+  { isEmpty, readOnly }: FoundStore,
 ): Format {
   if (isEmpty && root.get(formatKey) === undefined) return root.transactionSync(() => makeFormat(file, root));
   const format = readFormat(file, root);
@@ -59,7 +59,7 @@ function readFormat(file: string, root: RootDatabase<string, string>): Format {
   const found = parseDescription(root.get(formatKey) ?? '');
   if (found === undefined) throw damage(file, 'is damaged, or is not a store of Counterfoil');
   const { checksum, ...format } = found;
-  if (format.format !== formatVersion) throw problem(file, otherVersion(format.format));
+  if (format.format !== formatVersion) throw formatProblem(file, otherVersion(format.format));
   if (checksum !== descriptionChecksum(format))
     throw damage(file, 'is damaged: the entry that describes it has a wrong checksum');
   return format as Format;
@@ -69,7 +69,7 @@ function readFormat(file: string, root: RootDatabase<string, string>): Format {
 export function rejectOtherFormat(file: string, description: string): void {
   const { checksum, ...found } = parseDescription(description) ?? { format: formatVersion };
   const isWhole = checksum === undefined || checksum === descriptionChecksum(found);
-  if (isWhole && found.format !== formatVersion) throw problem(file, otherVersion(found.format));
+  if (isWhole && found.format !== formatVersion) throw formatProblem(file, otherVersion(found.format));
 }
 
 interface Description extends Omit<Format, 'format'> {
@@ -130,7 +130,8 @@ export function checkFile(file: string): { readonly isEmpty: boolean } {
   if (statSync(file).size === 0) return { isEmpty: true };
   const head = withFile(file, readHead);
   if (head === undefined) throw damage(file, 'is damaged at its beginning, or is not a store of Counterfoil');
-  if (head.version !== lmdbVersion) throw problem(file, `is of another version of LMDB (${head.version})`);
+  if (head.version !== lmdbVersion)
+    throw formatProblem(file, `is of another version of LMDB (${head.version})`);
   return { isEmpty: head.main.root === undefined };
 }
 
@@ -204,16 +205,16 @@ function otherVersion(version: unknown): string {
     : `was written by an older version of Counterfoil ${other}; use that version`;
 }
 
-function problem(file: string, what: string): SettingsError {
-  return new SettingsError([line(file, what)]);
+function formatProblem(file: string, what: string): SettingsError {
+  return new SettingsError([describeFile(file, what)]);
 }
 
 /** The error for a damaged file. */
 export function damage(file: string, what: string): DamagedStoreError {
-  return new DamagedStoreError([line(file, what)]);
+  return new DamagedStoreError([describeFile(file, what)]);
 }
 
-function line(file: string, what: string): string {
+function describeFile(file: string, what: string): string {
   return `data (COUNTERFOIL_DATA): ${file} ${what}; the file was not changed`;
 }
 

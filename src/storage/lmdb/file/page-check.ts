@@ -63,7 +63,7 @@ export function catchBroken(check: () => void): string | undefined {
 /** The names of the databases, as LMDB stores them. LMDB would make a new, empty database in place of one whose name was altered. */
 const names: ReadonlySet<string | undefined> = new Set(databaseNames.map((name) => `${name}\0`));
 
-interface Sums {
+interface TreeSums {
   branchPages: number;
   leafPages: number;
   overflowPages: number;
@@ -145,9 +145,9 @@ export class PageCheck {
       throw new Broken('a transaction is missing between its meta pages');
   }
 
-  #checkTree(tree: Tree, kind: Pick<Walk, 'compare' | 'values'>): void {
+  #checkTree(tree: Tree, kind: Pick<TreeWalk, 'compare' | 'values'>): void {
     const { root, depth } = tree;
-    const sums: Sums = { branchPages: 0, leafPages: 0, overflowPages: 0, entries: 0 };
+    const sums: TreeSums = { branchPages: 0, leafPages: 0, overflowPages: 0, entries: 0 };
     if (tree !== this.#head.free && (tree.flags !== 0 || tree.pad !== 0))
       throw new Broken('a database has invalid flags');
     if (depth > treeDepthMax || (root === undefined) !== (depth === 0))
@@ -160,7 +160,7 @@ export class PageCheck {
   }
 
   /** @param level the number of pages from this one to a leaf, both included */
-  #checkPage(number: number, level: number, bounds: Bounds, walk: Walk): void {
+  #checkPage(number: number, level: number, bounds: Bounds, walk: TreeWalk): void {
     this.#pages.claim(number, 1, 'tree');
     const page = this.#pages.read(number);
     const isLeaf = level === 1;
@@ -188,7 +188,7 @@ export class PageCheck {
   }
 
   // A store of a million items has ten thousand entries, and each start reads them all. So each entry makes few objects.
-  #checkLeaf(page: Buffer, words: DataView, nodes: Uint16Array, { low, high }: Bounds, walk: Walk): void {
+  #checkLeaf(page: Buffer, words: DataView, nodes: Uint16Array, { low, high }: Bounds, walk: TreeWalk): void {
     const [first, last] = [nodes[0], nodes.at(-1)];
     if (first === undefined || last === undefined) return;
     const isInBounds =
@@ -212,7 +212,7 @@ export class PageCheck {
   }
 
   /** @returns the header of the value's first page, followed by the value if it is read */
-  #readOverflow(page: Buffer, at: number, bytes: number, { sums, values }: Walk): Buffer {
+  #readOverflow(page: Buffer, at: number, bytes: number, { sums, values }: TreeWalk): Buffer {
     const number = readNumber(page, at + inOverflow.page);
     const pages = readNumber(page, at + inOverflow.pages);
     // A value that became shorter keeps its pages.
@@ -240,9 +240,9 @@ export class PageCheck {
   }
 }
 
-interface Walk {
+interface TreeWalk {
   readonly compare: Compare;
   /** Called with each value, and whether it is the root of a tree. Undefined if values are not read, and none is a tree. */
   readonly values: ((value: Buffer, isTree: boolean, key: Buffer) => unknown) | undefined;
-  readonly sums: Sums;
+  readonly sums: TreeSums;
 }

@@ -30,7 +30,8 @@ const inTree = {
   entries: 32,
   root: 40,
 };
-const magic = 0xbeefc0de;
+/** The first word of LMDB's meta pages, and of its lock file. */
+export const magic = 0xbeefc0de;
 const noPage = 0xffff_ffff_ffff_ffffn;
 
 /** A B+tree. */

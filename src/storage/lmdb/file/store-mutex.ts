@@ -18,8 +18,8 @@ export class StoreMutex {
   constructor(storeFile: string) {
     const file = `${storeFile}-mutex`;
     if (!existsSync(file)) makeFile(file);
-    checkIsWhole(file);
-    this.#environment = openEnvironment(file);
+    checkMutexFile(file);
+    this.#environment = openMutex(file);
   }
 
   /** Throws what the work throws. A thread must not hold it twice. */
@@ -32,7 +32,7 @@ export class StoreMutex {
   }
 }
 
-function openEnvironment(file: string): RootDatabase<string, string> {
+function openMutex(file: string): RootDatabase<string, string> {
   return open<string, string>({ path: file, overlappingSync: false, maxDbs: 1, encoding: 'string' });
 }
 
@@ -44,7 +44,7 @@ function makeFile(file: string): void {
   };
   // A killed process with the same process id, as in a container, may have left these files.
   removeDraft();
-  void openEnvironment(draft).close();
+  void openMutex(draft).close();
   const descriptor = openSync(draft, 'r+');
   try {
     fsyncSync(descriptor);
@@ -58,7 +58,7 @@ function makeFile(file: string): void {
 }
 
 /** LMDB crashes the process on a damaged file, so it is checked first. */
-function checkIsWhole(file: string): void {
+function checkMutexFile(file: string): void {
   const descriptor = openSync(file, 'r');
   const problem = structureProblem(descriptor);
   closeSync(descriptor);

@@ -24,12 +24,12 @@ export type Progress = (items: number, total: number) => void;
 const problemsReportedMax = 100;
 
 /** Sums over the items of a space. */
-interface Sums {
+interface ItemSums {
   count: number;
   textBytes: number;
 }
 
-interface Page {
+interface CheckedPage {
   /** The key of its last leaf; undefined at the end of the space. */
   readonly next: string | undefined;
   /** The record of the space in its snapshot. */
@@ -92,8 +92,8 @@ class Verification {
 
   #checkSpace(space: Space): void {
     const began = this.#lastTransaction();
-    const sums: Sums = { count: 0, textBytes: 0 };
-    let page: Page = { next: leafKey(space, ''), record: undefined };
+    const sums: ItemSums = { count: 0, textBytes: 0 };
+    let page: CheckedPage = { next: leafKey(space, ''), record: undefined };
     let pages = 0;
     while (page.next !== undefined) {
       const { next } = page;
@@ -111,7 +111,7 @@ class Verification {
   }
 
   /** Checks some leaves after a key, and adds their items to the sums. */
-  #checkPage(space: Space, from: string, sums: Sums, transaction: Transaction): Page {
+  #checkPage(space: Space, from: string, sums: ItemSums, transaction: Transaction): CheckedPage {
     const changes = this.#memtable.changesOf(space);
     const record = this.#readRecord(space);
     // Begins with the last leaf of the previous page: if that leaf is gone, its items are in the next one.
@@ -129,32 +129,35 @@ class Verification {
         const changed = changesIn(key, space, changes, next);
         next += changed.length;
         if (checkLeaf({ space, run, before, key }, (problem) => this.#report(problem)))
-          add(sums, changed.length === 0 ? [run] : withChanges(run, changed, passingRun));
+          addRuns(sums, changed.length === 0 ? [run] : withChanges(run, changed, passingRun));
       }
       before = key;
     }
     if (leaves > verifiedLeavesPerPage) return { next: before, record };
-    add(sums, withChanges(emptySortedRun, changes.slice(next), passingRun));
+    addRuns(sums, withChanges(emptySortedRun, changes.slice(next), passingRun));
     return { next: undefined, record };
   }
 
   /** Sums up a space in one snapshot. Reads only the end of each leaf, which takes a fraction of the time of the checks. */
   #count(space: Space, transaction: Transaction): void {
     const changes = this.#memtable.changesOf(space);
-    const sums: Sums = { count: 0, textBytes: 0 };
+    const sums: ItemSums = { count: 0, textBytes: 0 };
     let next = 0;
     const range = { start: leafKey(space, ''), end: endKey(space), transaction };
     for (const { key, content } of this.#store.leaves.inspect(range)) {
       const changed = changesIn(key, space, changes, next);
       next += changed.length;
       if (brokenOffset(content) !== undefined) continue;
-      add(sums, changed.length === 0 ? [content] : withChanges(Buffer.from(content), changed, passingRun));
+      addRuns(
+        sums,
+        changed.length === 0 ? [content] : withChanges(Buffer.from(content), changed, passingRun),
+      );
     }
-    add(sums, withChanges(emptySortedRun, changes.slice(next), passingRun));
+    addRuns(sums, withChanges(emptySortedRun, changes.slice(next), passingRun));
     this.#compare(space, sums, this.#readRecord(space));
   }
 
-  #compare(space: Space, sums: Sums, record: SpaceRecord | undefined): void {
+  #compare(space: Space, sums: ItemSums, record: SpaceRecord | undefined): void {
     this.#items += sums.count;
     // Without the whole journal the state of a space is unknown.
     if (!this.#isJournalWhole || this.#brokenRecords.has(space)) return;
@@ -204,7 +207,7 @@ class Verification {
   }
 }
 
-function add(sums: Sums, runs: readonly SortedRun[]): void {
+function addRuns(sums: ItemSums, runs: readonly SortedRun[]): void {
   for (const run of runs) {
     sums.count += itemCount(run);
     sums.textBytes += textBytes(run) - (itemCount(run) - 1);

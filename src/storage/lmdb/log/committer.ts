@@ -30,7 +30,7 @@ export type CommitResult = Rejection | 'full' | 'damaged' | undefined;
 
 const newSpace: SpaceRecord = { count: 0, textBytes: 0, generation: 0 };
 
-interface Found {
+interface FoundItem {
   /** Bytes of the item's text. */
   readonly textBytes: number;
   readonly value: () => string;
@@ -149,7 +149,7 @@ export class Committer {
     return undefined;
   }
 
-  #find(space: Space, id: string): Found | undefined {
+  #find(space: Space, id: string): FoundItem | undefined {
     const change = this.#memtable.change(space, id);
     if (change !== undefined) {
       const { value } = change;
@@ -163,7 +163,7 @@ export class Committer {
     return { textBytes: text.length, value: () => (JSON.parse(json) as Item).name };
   }
 
-  #findRejection(write: Write, found: Found | undefined): Rejection['reason'] | undefined {
+  #findRejection(write: Write, found: FoundItem | undefined): Rejection['reason'] | undefined {
     if (write.kind === 'remove') return this.#findRemovalRejection(write);
     if (write.kind === 'create' && found !== undefined) return 'exists';
     if (write.kind === 'create' || write.kind === 'put') {
@@ -241,7 +241,7 @@ function textBytesAfter(write: Exclude<Write, { kind: 'check' | 'remove' }>): nu
 }
 
 /** Whether the data is smaller after the commit. A commit that changes nothing needs no space either. */
-function freesSpace(writes: readonly Write[], found: readonly (Found | undefined)[]): boolean {
+function freesSpace(writes: readonly Write[], found: readonly (FoundItem | undefined)[]): boolean {
   let growth = 0;
   let isChange = false;
   for (const [index, write] of writes.entries()) {

@@ -6,7 +6,7 @@ import { leafBytesMax } from '../limits.ts';
 import type { Store } from '../store.ts';
 import { trimCompacted } from './journal.ts';
 import { changesIn, findLeaf, leafAfter } from './leaves.ts';
-import type { Change, Memtable } from './memtable.ts';
+import type { ItemChange, Memtable } from './memtable.ts';
 import { joined, type RunSize, withChanges } from './merge.ts';
 
 /** A smaller leaf is merged with the next one if both together fill at most three quarters of a leaf. */
@@ -20,7 +20,7 @@ const joinedLeaf: RunSize = { bytesMax: (leafBytesMax * 3) / 4, filled: false };
 export class Compaction {
   readonly #store: Store;
   readonly #memtable: Memtable;
-  #spaces: { readonly space: Space; readonly changes: readonly Change[] }[] = [];
+  #spaces: { readonly space: Space; readonly changes: readonly ItemChange[] }[] = [];
   /** The last commit that this compaction includes. */
   #last = 0;
   #isUnderWay = false;
@@ -54,7 +54,7 @@ export class Compaction {
       }
       const { space, changes } = next;
       let count = 0;
-      while (count < changes.length && left > 0) left -= changeSize(changes[count++] as Change);
+      while (count < changes.length && left > 0) left -= changeSize(changes[count++] as ItemChange);
       compactInto(this.#store, space, this.#currentChanges(space, changes.slice(0, count)));
       if (count < changes.length) this.#spaces.push({ space, changes: changes.slice(count) });
       else this.#storeRecord(space);
@@ -67,7 +67,7 @@ export class Compaction {
   }
 
   /** An item may have changed again since the beginning, or another process may have compacted it. */
-  #currentChanges(space: Space, changes: readonly Change[]): readonly Change[] {
+  #currentChanges(space: Space, changes: readonly ItemChange[]): readonly ItemChange[] {
     return changes.flatMap(({ id }) => this.#memtable.change(space, id) ?? []);
   }
 
@@ -85,7 +85,7 @@ export class Compaction {
 }
 
 /** The approximate size of the change in the journal, in characters. */
-function changeSize({ id, value = '' }: Change): number {
+function changeSize({ id, value = '' }: ItemChange): number {
   return id.length + value.length + 8;
 }
 
@@ -93,10 +93,10 @@ function changeSize({ id, value = '' }: Change): number {
 const rewriting: Reading = { isAfresh: true };
 
 /** Applies changes, sorted by id, to the leaves. Throws DamagedValueError after it has rewritten the leaves before the damaged one. */
-function compactInto(store: Store, space: Space, changes: readonly Change[]): void {
+function compactInto(store: Store, space: Space, changes: readonly ItemChange[]): void {
   let next = 0;
   while (next < changes.length) {
-    const { key, run } = findLeaf(store, space, (changes[next] as Change).idBytes, rewriting);
+    const { key, run } = findLeaf(store, space, (changes[next] as ItemChange).idBytes, rewriting);
     const changed = changesIn(key, space, changes, next);
     next += changed.length;
     // Ascending ids all go into the last leaf. The leaves that split off from it will not change again, so they are filled.

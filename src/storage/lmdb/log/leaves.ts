@@ -5,8 +5,8 @@ import type { Reading } from '../file/checked-database.ts';
 import { encodeId, endKey, lastLeafKey, leafKey } from '../file/databases.ts';
 import { emptySortedRun, findText, itemCount, type SortedRun, search } from '../file/sorted-run.ts';
 import type { Store } from '../store.ts';
-import type { Change } from './memtable.ts';
-import { passingRun, textBetween, withChanges } from './merge.ts';
+import type { ItemChange } from './memtable.ts';
+import { comma, passingRun, textBetween, withChanges } from './merge.ts';
 
 export type Transaction = ReturnType<Store['root']['useReadTransaction']>;
 
@@ -110,11 +110,11 @@ export class LeafLookup {
 export function changesIn(
   key: string,
   space: Space,
-  changes: readonly Change[],
+  changes: readonly ItemChange[],
   from: number,
-): readonly Change[] {
+): readonly ItemChange[] {
   let end = from;
-  while (end < changes.length && leafKey(space, (changes[end] as Change).idBytes) <= key) end++;
+  while (end < changes.length && leafKey(space, (changes[end] as ItemChange).idBytes) <= key) end++;
   return changes.slice(from, end);
 }
 
@@ -131,7 +131,7 @@ interface RunsOptions {
 export function* readRuns(
   store: Store,
   space: Space,
-  changes: readonly Change[],
+  changes: readonly ItemChange[],
   { after = '', prefix = '', transaction }: RunsOptions,
 ): Generator<SortedRun> {
   const [afterBytes, prefixBytes] = [encodeId(after), encodeId(prefix)];
@@ -151,7 +151,7 @@ export function* readRuns(
   if (next < changes.length) yield* withChanges(emptySortedRun, changes.slice(next), passingRun);
 }
 
-const noChanges: readonly Change[] = [];
+const noChanges: readonly ItemChange[] = [];
 const checkingAll: Reading = { isAfresh: true };
 const trusting: Reading = { isTrusted: true };
 
@@ -210,8 +210,6 @@ function firstAfter(run: SortedRun, id: Buffer): number {
   const { index, found } = search(run, id, 0);
   return found ? index + 1 : index;
 }
-
-const comma = 0x2c;
 
 class Chunk {
   #bytes: Buffer;

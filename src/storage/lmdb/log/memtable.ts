@@ -5,7 +5,7 @@ import type { SpaceRecord, Store } from '../store.ts';
 import { countChanges, entriesFrom, keysFrom, lastEntry, type SpaceEntry } from './journal.ts';
 
 /** The latest change of an item. */
-export interface Change {
+export interface ItemChange {
   readonly id: string;
   readonly idBytes: string;
   /** Undefined when the item was deleted. */
@@ -134,12 +134,12 @@ export class Memtable {
     }
   }
 
-  change(space: Space, id: string): Change | undefined {
+  change(space: Space, id: string): ItemChange | undefined {
     return this.#spaces.get(space)?.get(id);
   }
 
   /** Sorted by id. Later changes do not modify the array. */
-  changesOf(space: Space): readonly Change[] {
+  changesOf(space: Space): readonly ItemChange[] {
     return this.#spaces.get(space)?.inOrder() ?? [];
   }
 
@@ -208,8 +208,8 @@ class SpaceChanges {
   record: SpaceRecord | undefined;
   /** The commit that removed the space; undefined while the space exists. */
   removedBy: number | undefined;
-  readonly #byId = new Map<string, Change>();
-  #inOrder: readonly Change[] = [];
+  readonly #byId = new Map<string, ItemChange>();
+  #inOrder: readonly ItemChange[] = [];
   /** Ids added since the changes were last sorted. */
   #newIds: string[] = [];
   #isInOrder = true;
@@ -218,11 +218,11 @@ class SpaceChanges {
     return this.#byId.size === 0 && this.removedBy === undefined;
   }
 
-  get(id: string): Change | undefined {
+  get(id: string): ItemChange | undefined {
     return this.#byId.get(id);
   }
 
-  set(change: Change): void {
+  set(change: ItemChange): void {
     const count = this.#byId.size;
     this.#byId.set(change.id, change);
     if (this.#byId.size > count) this.#newIds.push(change.id);
@@ -238,10 +238,10 @@ class SpaceChanges {
     this.#newIds = this.#newIds.filter((id) => this.#byId.has(id));
   }
 
-  inOrder(): readonly Change[] {
+  inOrder(): readonly ItemChange[] {
     if (this.#isInOrder) return this.#inOrder;
-    const known = this.#inOrder.map(({ id }) => this.#byId.get(id) as Change);
-    const added = this.#newIds.map((id) => this.#byId.get(id) as Change).sort(byId);
+    const known = this.#inOrder.map(({ id }) => this.#byId.get(id) as ItemChange);
+    const added = this.#newIds.map((id) => this.#byId.get(id) as ItemChange).sort(byId);
     // Both parts are sorted, so this sort is one pass.
     this.#inOrder = [...known, ...added].sort(byId);
     this.#newIds = [];
@@ -250,7 +250,7 @@ class SpaceChanges {
   }
 }
 
-function byId(a: Change, b: Change): number {
+function byId(a: ItemChange, b: ItemChange): number {
   if (a.idBytes === b.idBytes) return 0;
   return a.idBytes < b.idBytes ? -1 : 1;
 }

@@ -9,9 +9,9 @@ import {
   search,
   wordBytes,
 } from '../file/sorted-run.ts';
-import type { Change } from './memtable.ts';
+import type { ItemChange } from './memtable.ts';
 
-const comma = 0x2c;
+export const comma = 0x2c;
 
 /** The size limit of one run, in bytes with its offsets; a larger item gets a separate run. */
 export interface RunSize {
@@ -28,7 +28,7 @@ export const passingRun: RunSize = { bytesMax: 0xffff, filled: true };
  *
  * @param changes sorted by id, each id once
  */
-export function withChanges(run: SortedRun, changes: readonly Change[], size: RunSize): SortedRun[] {
+export function withChanges(run: SortedRun, changes: readonly ItemChange[], size: RunSize): SortedRun[] {
   const items = new Items();
   // There are few changes, so the run is copied in stretches between them.
   let copied = 0;

@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { magic } from '../file/pages.ts';
 import {
   refreshDelayMsMax,
   repairMsMax,
@@ -10,7 +11,6 @@ import {
 /** The snapshots that the main thread reads: when a new one is due (LastCommit), how reads share it, and how long it may be held. */
 
 /** From LMDB's mdb.c, struct MDB_txbody. */
-const magic = 0xbeefc0de;
 const transactionAt = 8;
 /**
  * Where the writers' mutex may have its state, by mdb.c, struct MDB_txninfo. The mutex begins after one cache line, or after two where

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Batch } from './committer.ts';
-import type { BatchOutcome, closeMessage, Outcome, repairMessage, WriterData } from './writer.ts';
+import type { BatchOutcome, closeMessage, repairMessage, WriterData, WriterMessage } from './writer.ts';
 
 /** The reports of the writer thread, except the outcomes of batches. */
 interface WriterEvents {
@@ -33,7 +33,7 @@ export class WriterThread {
     this.#worker.on('error', events.lost).on('exit', (status) => {
       if (!this.#isClosing) events.lost(new Error(`the writer's thread ended with status ${status}`));
     });
-    this.#worker.on('message', (outcome: Outcome) => this.#handle(outcome));
+    this.#worker.on('message', (outcome: WriterMessage) => this.#handle(outcome));
   }
 
   /** Resolves when the batch is durable or has failed. Call it again only then. */
@@ -62,7 +62,7 @@ export class WriterThread {
     await ended;
   }
 
-  #handle(outcome: Outcome): void {
+  #handle(outcome: WriterMessage): void {
     const { lost, damaged, repaired } = this.#events;
     if (outcome.kind === 'lost') lost(new Error(`the store could not be written: ${outcome.reason}`));
     else if (outcome.kind === 'damaged') damaged(outcome.problem);

@@ -10,7 +10,7 @@ import { type Batch, type CommitResult, Committer } from './committer.ts';
  * The messages of the writer thread. The thread executes and flushes each transaction, so that neither the work nor the flush blocks
  * requests on the main thread.
  */
-export type Outcome =
+export type WriterMessage =
   /** The rejected commits, by their index in the batch; mostly none. */
   | { readonly kind: 'durable'; readonly rejections: Readonly<Record<number, CommitResult>> }
   /** Nothing of the batch was written. */
@@ -23,7 +23,7 @@ export type Outcome =
   | { readonly kind: 'lost'; readonly reason: string };
 
 /** The outcome of a batch. */
-export type BatchOutcome = Extract<Outcome, { kind: 'durable' | 'failed' }>;
+export type BatchOutcome = Extract<WriterMessage, { kind: 'durable' | 'failed' }>;
 
 /** Every other message is a batch, as JSON. */
 export const closeMessage = 'close';
@@ -42,7 +42,7 @@ export interface WriterData {
 const { file, diskReserveBytes } = workerData as WriterData;
 const store = openStore(file, {
   isChecked: true,
-  damaged: (problem) => parentPort?.postMessage({ kind: 'damaged', problem } satisfies Outcome),
+  damaged: (problem) => parentPort?.postMessage({ kind: 'damaged', problem } satisfies WriterMessage),
 });
 /** Bytes written for each character: in the journal, in the rewritten leaf, and by the compaction in the same transaction. */
 const bytesPerCharacter = 8;
@@ -60,11 +60,11 @@ parentPort?.on('message', (message: string) => {
 
 void compactWhenIdle();
 
-function commit(message: string): Outcome {
+function commit(message: string): WriterMessage {
   lastCommitAt = performance.now();
   const batch = JSON.parse(message) as Batch;
   const size = { all: message.length, freeing: () => freeingSize(batch) };
-  const outcome = attempt(size, (mayGrow): Outcome => {
+  const outcome = attempt(size, (mayGrow): WriterMessage => {
     const found = committer.carryOut(batch, mayGrow);
     const rejections = found.flatMap((rejection, index) =>
       rejection === undefined ? [] : [[index, rejection] as const],
@@ -81,7 +81,7 @@ function repair(): void {
   } catch {
     // The next commit fails in the same way, and reports it to its caller.
   }
-  parentPort?.postMessage({ kind: 'repaired' } satisfies Outcome);
+  parentPort?.postMessage({ kind: 'repaired' } satisfies WriterMessage);
 }
 
 /** A commit of creates alone never frees space. */
@@ -97,7 +97,7 @@ interface Size {
 }
 
 /** Runs one transaction, with `work` before its flush. Unless `mayGrow`, the work may make only commits that free space. */
-function attempt({ all, freeing }: Size, work: (mayGrow: boolean) => Outcome): Outcome {
+function attempt({ all, freeing }: Size, work: (mayGrow: boolean) => WriterMessage): WriterMessage {
   const failure = probe.whyUnwritable(all * bytesPerCharacter, () => freeing() * bytesPerCharacter);
   if (failure !== undefined && failure.kind !== 'low') return { kind: 'failed', failure };
   let isWorkDone = false;
@@ -131,7 +131,7 @@ async function compactWhenIdle(): Promise<void> {
   isCompacting = false;
 }
 
-function compactStep(): Outcome {
+function compactStep(): WriterMessage {
   return attempt(equalSize(compactionStepSize), () => {
     committer.compactIdle(compactionStepSize);
     return { kind: 'durable', rejections: {} };

@@ -56,22 +56,22 @@ const formatKeyBytes = Buffer.from(formatKey);
  */
 export function salvage(file: number): Salvaged {
   const { problem, isFreeListKnown, mayBeUsed } = findPages(file);
-  const scan = new Scan();
-  for (const entry of readEntries(file, mayBeUsed)) scan.take(entry);
+  const scan = new PageScan();
+  for (const entry of readPageEntries(file, mayBeUsed)) scan.take(entry);
   return { ...scan.found(), problem, mayBeOld: !isFreeListKnown };
 }
 
-interface Found<Value> {
+interface Versioned<Value> {
   readonly value: Value;
   readonly transaction: number;
 }
 
-class Scan {
-  readonly #leaves = new Map<string, Found<() => Buffer>>();
+class PageScan {
+  readonly #leaves = new Map<string, Versioned<() => Buffer>>();
   readonly #journal = new Map<number, JournalEntry>();
-  readonly #records = new Map<Space, Found<SpaceRecord>>();
+  readonly #records = new Map<Space, Versioned<SpaceRecord>>();
   readonly #damaged = new Set<string>();
-  readonly #descriptions = new Map<string, Found<string>>();
+  readonly #descriptions = new Map<string, Versioned<string>>();
 
   found(): Pick<Salvaged, 'leaves' | 'journal' | 'records' | 'description' | 'damagedLeaves'> {
     const leaves = Array.from(this.#leaves, ([key, { value, transaction }]) => ({
@@ -90,37 +90,37 @@ class Scan {
 
   take({ key, read, transaction }: PageEntry): void {
     if (key.equals(formatKeyBytes)) {
-      keepNewest(this.#descriptions, formatKey, { value: read().toString(), transaction });
+      keepLatest(this.#descriptions, formatKey, { value: read().toString(), transaction });
       return;
     }
     const text = key.toString('latin1');
     const space = parseSpace(text);
     if (spacePattern.test(text) && text.length > space.length) this.#takeLeaf(text, read, transaction);
     else if (spacePattern.test(text)) {
-      const record = readJson(text, read());
+      const record = readStoredJson(text, read());
       if (record !== undefined)
-        keepNewest(this.#records, space, { value: record as SpaceRecord, transaction });
+        keepLatest(this.#records, space, { value: record as SpaceRecord, transaction });
     } else if (key.length === journalKeyBytes) {
       const commit = key.readUIntBE(0, journalKeyBytes);
-      const entry = readJson(commit, read());
+      const entry = readStoredJson(commit, read());
       if (entry !== undefined) this.#journal.set(commit, entry as JournalEntry);
     }
   }
 
   #takeLeaf(key: string, read: () => Buffer, transaction: number): void {
     if (isIntact(key, read()))
-      keepNewest(this.#leaves, key, { value: () => stripChecksum(read()), transaction });
+      keepLatest(this.#leaves, key, { value: () => stripChecksum(read()), transaction });
     else this.#damaged.add(key);
   }
 }
 
 /** Undefined if the value is damaged. */
-function readJson(key: string | number, stored: Buffer): unknown {
+function readStoredJson(key: string | number, stored: Buffer): unknown {
   return isIntact(key, stored) ? parseJson(stripChecksum(stored)) : undefined;
 }
 
 /** The page that was written last has the last state of a key. */
-function keepNewest<Key, Value>(all: Map<Key, Found<Value>>, key: Key, found: Found<Value>): void {
+function keepLatest<Key, Value>(all: Map<Key, Versioned<Value>>, key: Key, found: Versioned<Value>): void {
   const before = all.get(key);
   if (before === undefined || before.transaction < found.transaction) all.set(key, found);
 }
@@ -135,7 +135,7 @@ interface PageEntry {
 }
 
 /** Reads the entries of all leaf pages in a file, whether a tree leads to them or not. */
-function* readEntries(file: number, mayBeUsed: (page: number) => boolean): Generator<PageEntry> {
+function* readPageEntries(file: number, mayBeUsed: (page: number) => boolean): Generator<PageEntry> {
   const fileBytes = fstatSync(file).size;
   const page = Buffer.alloc(pageBytes);
   for (let number = 2; number < Math.floor(fileBytes / pageBytes); number++) {
@@ -152,14 +152,14 @@ function* readEntries(file: number, mayBeUsed: (page: number) => boolean): Gener
   }
 }
 
-interface Place {
+interface LeafPage {
   readonly file: number;
   readonly fileBytes: number;
   readonly page: Buffer;
 }
 
 function entryAt(
-  { file, fileBytes, page }: Place,
+  { file, fileBytes, page }: LeafPage,
   node: number,
 ): Pick<PageEntry, 'key' | 'read'> | undefined {
   const keyAt = node + inNode.key;
@@ -174,10 +174,10 @@ function entryAt(
     return { key, read: () => value };
   }
   const at = readNumber(page, dataAt + inOverflow.page) * pageBytes + headerBytes;
-  return { key, read: () => readBytes(file, at, at + bytes <= fileBytes ? bytes : 0) };
+  return { key, read: () => readFileBytes(file, at, at + bytes <= fileBytes ? bytes : 0) };
 }
 
-function readBytes(file: number, at: number, bytes: number): Buffer {
+function readFileBytes(file: number, at: number, bytes: number): Buffer {
   const value = Buffer.alloc(bytes);
   readSync(file, value, 0, bytes, at);
   return value;
