@@ -9,7 +9,7 @@ const minute = 60_000;
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
-    if (!url.endsWith('/src/http/limits.ts')) return loaded;
+    if (!url.endsWith('/src/http/server/load-shedding.ts')) return loaded;
     const source = String(loaded.source);
     const raised = source.replace(
       /^(export const (?:requestWaitMsMax|eventLoopDelayMsMax)) = 500;$/gm,
