@@ -107,8 +107,8 @@ export async function adopt(context: PaymentContext, options: AdoptionOptions): 
 }
 
 /**
- * The accounts whose keys are configured. If the store has not charged with one of them, the result is a rejection, and
- * nothing is adopted from any.
+ * The accounts whose keys are configured. The result is a rejection if the store knows other accounts of a processor
+ * but not the one of its key. Then nothing is adopted from any account.
  */
 async function readable(
   context: PaymentContext,
