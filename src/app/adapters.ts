@@ -33,7 +33,10 @@ export { metricsText } from '../prometheus/prometheus.ts';
 export { compactFile } from '../storage/lmdb/file/compact-file.ts';
 export { type Recovered, recoverStore } from '../storage/lmdb/file/recover/recover.ts';
 
-/** Imports the adapters, which no other file does but `backups/adapters.ts`: opens the engine, processors and identity providers of the settings. */
+/**
+ * The only file, beside `backups/adapters.ts`, that imports adapters. It opens the engine, processors and identity providers of the
+ * settings.
+ */
 
 /** Opens the engine of the settings. Throws SettingsError if the store is damaged or not ours, TransientError if it cannot be reached. */
 export async function openEngine(

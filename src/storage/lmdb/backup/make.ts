@@ -144,7 +144,7 @@ async function freeName(target: BackupTarget): Promise<{ readonly name: string; 
   return { name: nameAt(now), now };
 }
 
-/** A concurrent backup on a machine that this one cannot see may have deleted the file before it had a manifest, as left by a killed backup. */
+/** A concurrent backup on another machine may take a data file without a manifest for the rest of a killed backup, and delete it. */
 async function checkIsListed(target: BackupTarget, { name, file, bytes, sha256 }: Manifest): Promise<void> {
   const listed = await readManifest(target, name);
   if (listed?.sha256 === sha256 && (await target.sizeOf(file)) === bytes) return;
