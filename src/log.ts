@@ -62,7 +62,7 @@ export interface Log {
   flush(): void;
 }
 
-export type LogDestination = DestinationStream & { readonly flushSync?: () => void };
+type LogDestination = DestinationStream & { readonly flushSync?: () => void };
 
 function standardError(): LogDestination {
   return pino.destination({ dest: 2, sync: false });

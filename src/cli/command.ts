@@ -5,7 +5,7 @@ import { version } from '../version.ts';
 import { commandSettings } from './command-settings.ts';
 import { UsageError } from './problems.ts';
 
-export interface CommandText {
+interface CommandText {
   /** Sentences; the list of commands shows the first one. */
   readonly description: string;
   /** Complete command lines, without `npx counterfoil`. */

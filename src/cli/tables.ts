@@ -113,7 +113,7 @@ interface CopyOptions extends JsonOption, UrlOption {
 }
 
 /** `counterfoil tables copy`: the items as of one moment. Throws UsageError, and WorkFailed with the item at fault. */
-export async function copyTable(from: string, to: string, options: CopyOptions): Promise<void> {
+async function copyTable(from: string, to: string, options: CopyOptions): Promise<void> {
   const { json, onConflict } = options;
   if (from === to) throw new UsageError('tables copy: the two tables must have different names');
   const { written, skipped } = await withTables(options, async (tables) => {

@@ -18,7 +18,7 @@ import {
   pkceChallenge,
 } from './provider.ts';
 
-export interface GithubOptions {
+interface GithubOptions {
   /** `https://github.com`, or the origin of a GitHub Enterprise Server. */
   readonly origin: string;
   readonly fetch: Fetch;

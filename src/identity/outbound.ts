@@ -10,7 +10,7 @@ import { outboundMsMax, outboundResponseBytesMax } from './limits.ts';
 /** The part of the standard `fetch` that the libraries of this folder use. It reads the whole response before it resolves. */
 export type Fetch = (url: string, init?: FetchInit) => Promise<Response>;
 
-export interface FetchInit {
+interface FetchInit {
   readonly method?: string;
   readonly headers?: ConstructorParameters<typeof Headers>[0];
   readonly body?: unknown;
@@ -18,9 +18,9 @@ export interface FetchInit {
 }
 
 /** All addresses of a name. Rejects if it has none. */
-export type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
+type Resolve = (name: string) => Promise<readonly LookupAddress[]>;
 
-export interface OutboundOptions {
+interface OutboundOptions {
   /** Whether requests to this machine are allowed, also over http: for an issuer on the same machine. */
   readonly loopback: boolean;
   /** Hosts and networks that the operator has named: they may be private, and http is allowed. */

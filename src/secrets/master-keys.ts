@@ -177,7 +177,7 @@ export async function noteSealing(engine: Engine, keyId: string, now: number): P
  *
  * @returns the note; undefined when there was one already
  */
-export async function noteKey(engine: Engine, keyId: string, now: number): Promise<KeyNote | undefined> {
+async function noteKey(engine: Engine, keyId: string, now: number): Promise<KeyNote | undefined> {
   const note: KeyNote = { keyId, state: 'sealing', since: now };
   const act = { what: 'secrets.key_noted', on: `master key ${keyId}`, by: 'service' } as const;
   return (await engine.commit([created(note), audited(act, now)])) === undefined ? note : undefined;

@@ -24,7 +24,7 @@ export type { EncryptionContext, EphemeralContext } from './seal-format.ts';
 export { decrypt, encrypt } from './seal-format.ts';
 
 /** Returns the replacement for a seal. */
-export type SealExchange = (seal: string, context: EncryptionContext) => string;
+type SealExchange = (seal: string, context: EncryptionContext) => string;
 
 /** Records that hold secrets. Each domain with secrets declares where its seals are. */
 export interface SealedRecords {
@@ -131,7 +131,7 @@ function boundToDataKey(version: SealVersion, keyId: string, context: Encryption
 }
 
 /** A data key for several seals, sealed by a master key once. */
-export interface SharedDataKey {
+interface SharedDataKey {
   /** The id of the master key. */
   readonly keyId: string;
   readonly key: KeyObject;
@@ -142,7 +142,7 @@ export interface SharedDataKey {
  * The data key of this process for secrets that live seconds. It is replaced after a minute, after a number of seals, and
  * as soon as another master key seals. It is never stored in clear, and no two processes or restarts share one.
  */
-export class SharedDataKeys {
+class SharedDataKeys {
   readonly #monotonicMs: () => number;
   #current: SharedDataKey | undefined;
   #madeAtMs = 0;

@@ -2,7 +2,7 @@ import { allLeaves, isTree, type Leaf, lookUp, type Tree } from './leaves.ts';
 import { loadSettings, readSettingsFile, type SettingsSource } from './load.ts';
 
 /** Where a value comes from: a variable, the file that a variable names, the settings file, or nowhere. */
-export type SettingOrigin = 'environment' | 'environment_file' | 'file' | 'default';
+type SettingOrigin = 'environment' | 'environment_file' | 'file' | 'default';
 
 /** A setting in force, safe to show. */
 export interface ReportedSetting {

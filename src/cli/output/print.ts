@@ -7,7 +7,7 @@ const tableRowsMeasuredMax = 500;
 
 /** Standard output has only results; progress and hints go to standard error. */
 
-export interface Listing<Row> {
+interface Listing<Row> {
   /** Whether to print one JSON object a line instead of a table. */
   readonly json: boolean | undefined;
   readonly columns: readonly Column<Row>[];

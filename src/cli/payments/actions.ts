@@ -12,7 +12,7 @@ import type { Column } from '../output/table.ts';
 import type { Style } from '../output/terminal-text.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
 
-export interface ListOptions extends JsonOption {
+interface ListOptions extends JsonOption {
   /** Milliseconds since 1970. */
   readonly since?: number;
   readonly status?: string;
@@ -101,7 +101,7 @@ function paymentFields(payment: PublicPayment): [name: string, value: string | u
   ];
 }
 
-export interface RefundOptions extends JsonOption {
+interface RefundOptions extends JsonOption {
   /** In the unit of the route. */
   readonly amount?: number;
   readonly key?: string;
@@ -139,7 +139,7 @@ export async function cancel(id: string, { json }: JsonOption): Promise<void> {
   if (after.state !== 'declined') process.exitCode = 1;
 }
 
-export interface ResolveOptions extends JsonOption {
+interface ResolveOptions extends JsonOption {
   /** The charge id. */
   readonly succeeded?: string;
   readonly declined?: boolean;

@@ -7,7 +7,7 @@ import { printResult } from '../output/print.ts';
 import { UsageError, WorkFailed } from '../problems.ts';
 import { withPayments } from './actions.ts';
 
-export interface ReconcileOptions extends JsonOption {
+interface ReconcileOptions extends JsonOption {
   /** Milliseconds since 1970. */
   readonly from?: number;
   readonly until?: number;
@@ -44,7 +44,7 @@ function differenceLine({ paymentId, chargeId, what }: Difference): string {
   return `${paymentId ?? 'a payment'}${chargeId === undefined ? '' : ` (${chargeId})`} ${what}`;
 }
 
-export interface AdoptOptions extends JsonOption {
+interface AdoptOptions extends JsonOption {
   /** Milliseconds since 1970. */
   readonly from?: number;
   readonly until?: number;

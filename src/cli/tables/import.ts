@@ -67,7 +67,7 @@ function importFailure(failure: RowsNotWritten, file: string): unknown {
 const readBytes = 256 * 1024;
 
 /** A file or standard input, as rows. */
-export interface ImportSource {
+interface ImportSource {
   readonly rows: Rows;
   /** The share of the file that was read, from 0 to 1; undefined for a pipe. */
   share(): number | undefined;
@@ -75,7 +75,7 @@ export interface ImportSource {
 }
 
 /** @param file `-` is standard input */
-export async function openSource(
+async function openSource(
   file: string,
   { format, isCompressed }: FileFormat,
   names: FieldNames,
@@ -99,7 +99,7 @@ export async function openSource(
 }
 
 /** Parses `id=isbn,name=title`. Throws UsageError. */
-export function parseFieldNames(map: string | undefined): FieldNames {
+function parseFieldNames(map: string | undefined): FieldNames {
   const names = { id: 'id', name: 'name' };
   for (const pair of map?.split(',') ?? []) {
     const [, field, name] = /^(id|name)=(.+)$/s.exec(pair) ?? [];
@@ -122,7 +122,7 @@ function unzipped(source: Readable): Readable {
 }
 
 /** The file of `--skipped`: the line and id of every skipped item, as JSON Lines. */
-export class SkipReport {
+class SkipReport {
   readonly #path: string | undefined;
   readonly #file: number | undefined;
 

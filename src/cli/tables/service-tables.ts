@@ -157,7 +157,7 @@ const temporaryCodes: ReadonlySet<string> = new Set([
 ]);
 
 /** Retries requests to a service until they succeed, and waits for `Retry-After`. */
-export class ServiceRetry {
+class ServiceRetry {
   /** Before the first success, the address is more likely wrong than the service away. */
   #hasSucceeded = false;
 
@@ -189,7 +189,7 @@ function retryPauseMs(attempt: number, { headers }: CounterfoilError): number {
 }
 
 /** An error of the client as a command reports it. */
-export function commandError(error: unknown): unknown {
+function commandError(error: unknown): unknown {
   if (!(error instanceof CounterfoilError)) return error;
   const { type, code, message, param, requestId } = error;
   // A newer service may have codes that are not known here.

@@ -23,7 +23,7 @@ interface Sought<Found> extends Period {
 /** Calls within this time share one listing; recovery claims its charges within a fraction of it. */
 const gatherMs = 50;
 
-export interface ListingOptions<Found> {
+interface ListingOptions<Found> {
   /** Yields all entries of a period. Throws when the list cannot be read to its end. */
   readonly list: (period: Period) => AsyncIterable<Listed<Found>>;
   /**

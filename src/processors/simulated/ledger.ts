@@ -25,7 +25,7 @@ export type LedgerReply =
 
 /** Tokens that pay, and script the outcome of a refund. */
 export const refundScripts = ['refund_pending', 'refund_rejected', 'refund_lost_reply'] as const;
-export type RefundScript = (typeof refundScripts)[number];
+type RefundScript = (typeof refundScripts)[number];
 
 /** A charge that was made. It has no token: tokens are in no record in clear. */
 export interface LedgerCharge extends Omit<LedgerRequest, 'token' | 'returnUrl'> {

@@ -11,7 +11,7 @@ export interface Simulation {
   readonly challenges: Challenges;
 }
 
-export interface SimulationOptions {
+interface SimulationOptions {
   /** The file of the ledger. */
   readonly file: string;
   /** The origin of a ledger in another process, instead of the file. */

@@ -48,7 +48,7 @@ export function squareMoney(amount: number, currency: string): Json {
   return { amount, currency };
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly isRecovery?: boolean | undefined;

@@ -7,7 +7,7 @@ import { parsePaymentId } from './look-up.ts';
 import { parseRefundId, refundState } from './refund.ts';
 
 /** The settings of the webhook subscription at Square. */
-export interface Subscription {
+interface Subscription {
   /** A signature by any of them is valid, so that they can be rotated. */
   readonly keys: readonly string[];
   /** Byte for byte as Square has it, because the signature covers it. */
