@@ -84,7 +84,7 @@ export class KeyFile implements MasterKeys {
   readonly #monotonicMs: () => number;
   #lookedAtMs: number;
 
-  /** Throws SettingsError as `readKeyFile` does. @param monotonicMs milliseconds of a clock that nobody sets */
+  /** Throws SettingsError as `readKeyFile` does. @param monotonicMs milliseconds of a monotonic clock */
   constructor(file: string, monotonicMs: () => number = () => performance.now()) {
     this.#file = file;
     this.#monotonicMs = monotonicMs;

@@ -59,7 +59,7 @@ interface Rotated {
  * 1. add the new key to the key file, readable: running processes load it when they first find a seal under it;
  * 2. record in the store that the new key seals, and that the others are retiring;
  * 3. put the new key first in the key file;
- * 4. wait until every process has looked at the file since: from now on all of them seal under the new key;
+ * 4. wait until every process has read the file again: from now on all processes seal under the new key;
  * 5. rewrap every secret, until a complete pass finds none under another key.
  *
  * Why step 4 is long enough: the processes, workers too, share only the file. Each process notes the time, reads the file, and
@@ -86,7 +86,7 @@ function lock(source: MasterKeySource): () => void {
   return isKeyFile(source) ? lockKeyFile(keyFilePath(source.dataFolder)) : () => undefined;
 }
 
-/** Steps 1 to 4, or the rest of them. */
+/** Steps 1 to 4, or those that remain. */
 async function rotateKeyFile({ engine, source, keys, now, report }: RotationParts): Promise<MasterKey> {
   const file = keyFilePath(source.dataFolder);
   let next = unfinishedKey(keys.all(), await readKeyNotes(engine));

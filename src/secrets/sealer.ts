@@ -48,7 +48,7 @@ export class Sealer {
   readonly #keys: MasterKeys;
   readonly #sharedKeys: SharedDataKeys;
 
-  /** @param monotonicMs milliseconds of a clock that nobody sets */
+  /** @param monotonicMs milliseconds of a monotonic clock */
   constructor(keys: MasterKeys, monotonicMs: () => number = () => performance.now()) {
     this.#keys = keys;
     this.#sharedKeys = new SharedDataKeys(monotonicMs);
@@ -148,7 +148,7 @@ class SharedDataKeys {
   #madeAtMs = 0;
   #seals = 0;
 
-  /** @param monotonicMs milliseconds of a clock that nobody sets */
+  /** @param monotonicMs milliseconds of a monotonic clock */
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
   }

@@ -36,7 +36,7 @@ export async function printListing<Row>(
     if (json) print(jsonLine(toJson(row)));
     else if (table !== undefined) print(table.line(row));
     else if (measured.push(row) === tableRowsMeasuredMax) begin();
-    // `… | head` closes the pipe: nobody reads the rest.
+    // `… | head` closes the pipe and needs no more output.
     if (isReaderGone) return;
   }
   if (json) return;

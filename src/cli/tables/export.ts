@@ -68,7 +68,7 @@ async function exportTo(
     if (isCompressed) await pipeline(source, createGzip(), target, { end });
     else await pipeline(source, target, { end });
   } catch (error) {
-    // `… | head` closes the pipe: nobody reads the rest.
+    // `… | head` closes the pipe and needs no more output.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   } finally {
     bar.clear();

@@ -111,7 +111,7 @@ async function* splitIntoBatches(groups: Rows): AsyncGenerator<RowBatch> {
   } catch (error) {
     failure = error;
   }
-  // The rows before a rejected line are written, so that its message holds for all of them.
+  // The rows before a rejected line are written, as its message promises.
   if (rows.length > 0) yield { rows, ids, bytes };
   if (failure !== undefined) throw failure;
 }

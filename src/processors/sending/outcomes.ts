@@ -2,7 +2,7 @@ import { defined } from '../../defined.ts';
 import type { ChargeOutcome, ChargeParam, RefundOutcome } from '../processor.ts';
 import type { Declined, Succeeded, Unknown } from '../reports.ts';
 
-/** Outcomes that every adapter reports alike. */
+/** Outcomes that all adapters report in the same form. */
 
 /** Resolves with the result of `work`, or with `late` after the time-out. The work itself continues. */
 export function inTime<Result>(work: Promise<Result>, timeoutMs: number, late: Result): Promise<Result> {

@@ -212,7 +212,7 @@ async function* charges(ledger: SimulatedLedger, { from, until }: Period): Async
   }
 }
 
-/** All of them: a challenge has no end of its own. */
+/** Yields all of them, because a challenge does not expire. */
 async function* openAttempts(ledger: SimulatedLedger): AsyncGenerator<OpenAttempt> {
   for (const { challengeId, charge } of await ledger.openChallenges())
     yield { attemptId: challengeId, ...recorded(charge) };
