@@ -21,7 +21,7 @@ import { newData, ServeProcess } from '../support/serve-process.ts';
 import { tryToSend } from '../support/try-to-send.ts';
 
 const onLmdb = { skip: process.env.TEST_STORE === 'dynamodb' ? 'the embedded store only' : false };
-const rounds = process.env.LONG === '1' ? 500 : 8;
+const rounds = process.env.LONG === '1' ? 500 : 4;
 const writers = 4;
 const itemsPerWriter = 500;
 const itemsStored = 2_000;

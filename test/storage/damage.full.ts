@@ -106,11 +106,15 @@ function altered({ bytes }: Source, random: Random): Damage[] {
   return damages;
 }
 
-/** What no checksum of a value covers. Each byte that a whole store was once found to be wrong with is among them. */
-function structural({ file }: Source): Damage[] {
-  return structuralBytes(file).flatMap((at) =>
-    Array.from({ length: 8 }, (_, bit): Damage => ({ kind: 'byte', at, bits: 2 ** bit })),
-  );
+/**
+ * What no checksum of a value covers. Each byte that a whole store was once found to be wrong with is among them. A short run changes one
+ * bit of each, a long run every bit.
+ */
+function structural({ file }: Source, random: Random): Damage[] {
+  return structuralBytes(file).flatMap((at) => {
+    const bits = isLong ? Array.from({ length: 8 }, (_, bit) => bit) : [between(random, 0, 7)];
+    return bits.map((bit): Damage => ({ kind: 'byte', at, bits: 2 ** bit }));
+  });
 }
 
 function displaced({ bytes }: Source, random: Random): Damage[] {

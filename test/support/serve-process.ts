@@ -23,11 +23,13 @@ export interface ServeOptions {
 
 const unhurried = join(import.meta.dirname, 'unhurried.ts');
 
-/** If the tests run on DynamoDB, its tables are created first. */
+/** If the tests run on DynamoDB, the tables of a data folder are created before its first service. */
 const dynamo = process.env.TEST_STORE === 'dynamodb' ? await import('./dynamodb/environment.ts') : undefined;
+/** Data folders that a service was ready on. */
+const served = new Set<string>();
 
-function commandOf(args: readonly string[]): [string, string[]] {
-  if (dynamo === undefined) return [process.execPath, [program, ...args]];
+function commandOf(data: string, args: readonly string[]): [string, string[]] {
+  if (dynamo === undefined || served.has(data)) return [process.execPath, [program, ...args]];
   const script = '"$0" "$1" store init >/dev/null && exec "$0" "$@"';
   return ['/bin/sh', ['-c', script, process.execPath, program, ...args]];
 }
@@ -67,7 +69,7 @@ export class ServeProcess {
     const nodeOptions = [env.NODE_OPTIONS, ...(shedsLate ? [] : [`--import=${unhurried}`])]
       .filter(Boolean)
       .join(' ');
-    this.#child = spawn(...commandOf(['serve', ...options]), {
+    this.#child = spawn(...commandOf(data, ['serve', ...options]), {
       cwd: this.#folder,
       env: {
         PORT: '0',
@@ -87,7 +89,7 @@ export class ServeProcess {
     this.#outputClosed = once(this.#child.stderr as NodeJS.ReadableStream, 'close');
     this.#ready = this.#firstOrigin();
     // A test that kills a starting service does not wait until it is ready.
-    this.#ready.catch(() => undefined);
+    this.#ready.then(() => served.add(data)).catch(() => undefined);
     running.add(this);
   }
 
