@@ -3,6 +3,7 @@ import { renameSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { newKey } from '../support/access/keys.ts';
 import { look } from '../support/browser.ts';
+import { givenUpMs } from '../support/busy-machine.ts';
 import { accessibilityProblems, openWindow } from '../support/console/page.ts';
 import { enterKey } from '../support/console/sign-in.ts';
 import { newDataFolder, startTestService } from '../support/service.ts';
@@ -29,12 +30,13 @@ test('shows the backups of the target, makes one by keyboard, and shows why a ta
   await page.keyboard.press('b');
   await page.getByRole('heading', { name: 'Backups' }).waitFor();
   const rows = page.getByRole('table', { name: 'Backups' }).getByRole('row', { name: 'Good' });
-  await rows.first().waitFor();
+  // A backup copies slowly on purpose, and another process may still have had the target for ten seconds.
+  await rows.first().waitFor({ timeout: 3 * givenUpMs });
   // The first one is listed shortly before it has ended.
   const make = page.getByRole('button', { name: 'Make a backup now', disabled: false });
   await make.press('Enter');
   await page.getByRole('status').getByText('A backup is being made').waitFor();
-  await rows.nth(1).waitFor();
+  await rows.nth(1).waitFor({ timeout: 3 * givenUpMs });
   await page.getByText('A backup is being made').waitFor({ state: 'detached' });
   assert.equal(await rows.count(), 2);
   await page.getByText('Every 1 s; everything is at the target').waitFor();
