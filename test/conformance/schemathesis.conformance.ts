@@ -12,8 +12,9 @@ import { adminKey } from '../support/service.ts';
 /** Promise 14, tested by a program that knows only the service's own description. */
 const schemathesis = process.env.SCHEMATHESIS;
 /** For each operation; more find rarer inputs, and take as much longer. */
-const examples = Number(process.env.EXAMPLES ?? 160);
-const msMax = 300_000;
+const examples = Number(process.env.EXAMPLES ?? 100);
+/** It shares two cores with the other parts: a busy machine is not a failure. */
+const msMax = 900_000;
 const checks = [
   'not_a_server_error',
   'status_code_conformance',
