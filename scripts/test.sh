@@ -41,6 +41,6 @@ in_shards() { # their number, files
 case "${1:-fast}" in
   fast) in_shards 4 'test/**/*.test.ts' ;;
   full) node --test --test-concurrency=4 'test/**/*.full.ts' 'client/test/*.test.ts' ;;
-  # A process for each file: in one process with others, the continuous backup of a service did not begin.
+  # A process for each file: in one process with all others, the first continuous backup of a service was not done in minutes.
   browser) node --test --test-concurrency=3 'test/browser/*.browser.ts' ;;
 esac
